@@ -67,11 +67,6 @@ var ErrRestless = errors.New("the path leads through .. while something is renam
 func Within(ctx context.Context, root *os.File, path string, tries *int) (*os.File, error) {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	return WithinHow(ctx, root, path, how, tries)
-}
-
-// WithinHow is [Within] with the kernel's own words for how it is opened.
-func WithinHow(ctx context.Context, root *os.File, path string, how *unix.OpenHow, tries *int) (*os.File, error) {
 	fd, err := Retry(ctx, tries, func() (int, error) { return unix.Openat2(int(root.Fd()), path, how) })
 	if err != nil {
 		return nil, err

@@ -59,9 +59,8 @@ func await(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// TestDebugOnHost: containers of other engines on this machine, without a server (DA-01, DA-02, DA-03, DA-04, DA-08, DA-09,
-// DA-13). The
-// engines come one after the other, so that it can be said that sessions leave nothing.
+// TestDebugOnHost: containers of other engines on this machine, without a server (DA-01, DA-02, DA-03, DA-04, DA-08,
+// DA-09, DA-13). The engines come one after the other, so that it can be said that sessions leave nothing.
 func TestDebugOnHost(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
@@ -198,6 +197,7 @@ func debugsDocker(t *testing.T) {
 		h.wherry("debug", "docker:web", "-c", "x").exits(2).Says("-c")
 		h.wherry("debug", "docker:web", "--", "nosuch").exits(127).Says("nosuch")
 		h.wherry("debug", "docker:web", "--", "/etc/passwd").exits(126).Says("not a program")
+		h.wherry("debug", "web", "--data-dir", t.TempDir()).exits(1).Says("sudo wherry debug docker:web")
 		h.wherry("debug", "web", "--memory", "64Mi").exits(2).Says("docker:web")
 		h.wherry("ps", "docker").exits(0).Has("docker:web", "running").HasNot("docker:dead")
 		var rows []struct{ Target, State string }

@@ -82,7 +82,7 @@ func (f *psFlags) run(ctx context.Context, t cmdline.Terminal, args []string) er
 		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
 	if !slices.Contains([]string{"", "json", "yaml", "name"}, f.output) {
-		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--output: %q is not json, yaml or name", f.output))
+		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("-o %s: use json, yaml or name", f.output))
 	}
 	if f.Address != "" && len(args) != 1 {
 		return cmdline.ExitWith(cmdline.ExitUsage,

@@ -103,7 +103,7 @@ refused.`,
 			if node := nodeMeant(pod); node != "" {
 				return f.node(cmd.Context(), t, node, command)
 			}
-			return f.run(cmd.Context(), t, pod, command)
+			return f.host.Hint(cmd.Context(), pod, f.run(cmd.Context(), t, pod, command))
 		},
 		ValidArgsFunction: f.CompletePods,
 	}

@@ -193,6 +193,6 @@ func OnlyRoot(path string) error {
 
 // NeverStarted says that there is no server that a command could mean.
 func NeverStarted(dataDir string) error {
-	return fmt.Errorf("no server has been started on this machine (%s does not exist): start one with %s, or set KUBECONFIG",
-		server.Kubeconfig(dataDir), StartCommand(dataDir))
+	return &Away{text: fmt.Sprintf("no server has been started on this machine (%s does not exist): start one with %s, or set KUBECONFIG",
+		server.Kubeconfig(dataDir), StartCommand(dataDir))}
 }

@@ -100,9 +100,7 @@ func takeOver(ctx context.Context, from, root string) error {
 	defer ours.Close()
 	tries := mountfd.MostTries
 	for _, name := range []string{"etc/resolv.conf", "etc/hosts", "etc/hostname"} {
-		how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK,
-			Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-		f, err := mountfd.WithinHow(ctx, theirs, name, how, &tries)
+		f, err := mountfd.Within(ctx, theirs, name, &tries)
 		if err != nil {
 			continue // it has none
 		}
@@ -119,7 +117,8 @@ func takeOver(ctx context.Context, from, root string) error {
 	return nil
 }
 
-// readRegular reads a file that is one: a target may have put anything in its place.
+// readRegular reads a file that is held by its path only, if it is a regular one: a target may have put anything in its
+// place, and there are devices which do something when they are opened.
 func readRegular(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -128,5 +127,10 @@ func readRegular(f *os.File) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a file")
 	}
-	return io.ReadAll(io.LimitReader(f, maxConfig))
+	open, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	defer open.Close()
+	return io.ReadAll(io.LimitReader(open, maxConfig))
 }
