@@ -101,7 +101,7 @@ func TestRelay(t *testing.T) {
 	m := &meter{}
 	for _, err := range []error{nil, &cmdline.Exit{Code: 1}} {
 		var out bytes.Buffer
-		r := newRelay(&out, "app", "web", m)
+		r := newRelay(&out, other{container: "app", words: "container app of pod web"}, m)
 		for _, part := range []string{words[:70], words[70:150], words[150:]} {
 			if _, werr := io.WriteString(r, part); werr != nil {
 				t.Fatal(werr)
@@ -161,7 +161,7 @@ func TestCpReplacesFilesOnly(t *testing.T) {
 // TestHostileFileNames (RS-13): the name of a file in a container does not act on the terminal. ATTACK A26.
 func TestHostileFileNames(t *testing.T) {
 	var tty strings.Builder
-	r := newRelay(plain.New(&tty), "main", "web", nil)
+	r := newRelay(plain.New(&tty), other{container: "main", words: "container main of pod web"}, nil)
 	_, _ = r.Write([]byte("cp-pack: left out: a\x1b]0;PWNED\a\n"))
 	if err := r.end(nil); err != nil {
 		t.Error(err)

@@ -125,26 +125,25 @@ func (w *podWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 func newDebugStop(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "stop POD NAME... | stop TARGET",
+		Use:   "stop POD NAME...",
 		Short: "Stop running debug containers of a pod, or debug sessions of a target of this machine",
-		Long: `Stop running debug containers of a pod, whose records are kept; or, of a container of this machine, all of its debug sessions, which
-wherry ps --sessions lists.`,
+		Long: `Stop running debug containers of a pod, whose records are kept; or, with docker:NAME or another target of this machine instead of
+POD and NAME, all of its debug sessions, which wherry ps --sessions lists.`,
 		Example: `  wherry debug stop web debug
   sudo wherry debug stop docker:web`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && strings.Contains(args[0], ":") {
+				return cobra.ExactArgs(1)(cmd, args)
+			}
+			return cobra.MinimumNArgs(2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, onHost, err := target.Parse(args[0])
-			switch {
-			case err != nil:
+			if err != nil {
 				return cmdline.ExitWith(cmdline.ExitUsage, err)
-			case onHost && len(args) == 1:
+			}
+			if onHost {
 				return onhost.Stop(t, to)
-			case onHost:
-				return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("unexpected %q: all sessions of %s are stopped",
-					args[1], to))
-			case len(args) == 1:
-				return cmdline.ExitWith(cmdline.ExitUsage,
-					fmt.Errorf("no debug container given: use wherry debug stop %s NAME; wherry debug ls %[1]s lists them", args[0]))
 			}
 			c, err := f.Connect()
 			if err != nil {

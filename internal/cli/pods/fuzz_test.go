@@ -48,7 +48,7 @@ func FuzzRelay(f *testing.F) {
 		hear := func(size int) (string, int64) {
 			var out bytes.Buffer
 			m := &meter{}
-			r := newRelay(&out, "web", "shop", m)
+			r := newRelay(&out, other{container: "web", words: "container web of pod shop"}, m)
 			for rest := []byte(said); len(rest) > 0; {
 				n := min(size, len(rest))
 				if wrote, err := r.Write(rest[:n]); wrote != n || err != nil {

@@ -69,7 +69,7 @@ func giveTo(root string, uid, gid int) error {
 
 // folders makes what a specification mounts at, as far as an image lacks it. Links of the image's are not followed out
 // of it.
-func folders(ctx context.Context, root string) error {
+func folders(root string) error {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		return err

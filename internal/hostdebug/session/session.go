@@ -209,7 +209,7 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 	if err := s.show(ctx, files, uid, gid); err != nil {
 		return 0, err
 	}
-	if err := folders(ctx, root); err != nil {
+	if err := folders(root); err != nil {
 		return 0, err
 	}
 	if err := takeOver(ctx, filepath.Join(files, s.req.Target.FolderName()), root); err != nil {
