@@ -41,11 +41,11 @@ func instead(cmd *cobra.Command, name string) []string {
 		return near
 	}
 	if of, ok := map[string]string{
-		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "kubectl describe pod", "rm": "kubectl delete pod",
-		"stop": "kubectl delete pod", "kill": "kubectl delete pod", "pull": "image pull", "load": "image import",
-		"save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug", "sh": "debug",
-		"start": "server", "serve": "server", "up": "server", "join": "agent", "install": "service install",
-		"uninstall": "service remove",
+		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "kubectl describe pod",
+		"rm": "kubectl delete pod", "stop": "kubectl delete pod", "kill": "kubectl delete pod", "pull": "image pull",
+		"load": "image import", "save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug",
+		"sh": "debug", "start": "server", "serve": "server", "up": "server", "join": "agent",
+		"install": "service install", "uninstall": "service remove",
 	}[name]; ok {
 		if found, _, err := cmd.Find(strings.Fields(of)); err == nil && found != cmd &&
 			(found.Name() == "kubectl" || !found.HasSubCommands()) {
