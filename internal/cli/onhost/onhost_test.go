@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/wherryproject/wherry/internal/hostdebug/box"
@@ -55,6 +57,27 @@ func TestRows(t *testing.T) {
 	}
 	if got := names(rows(all, true)); got != "docker:a docker:b containerd:c" {
 		t.Errorf("all: %s", got)
+	}
+}
+
+// DA-13: Tab completes pods and the words that targets begin with, and after such a word the engine's containers.
+func TestComplete(t *testing.T) {
+	pods := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"docs"}, cobra.ShellCompDirectiveNoFileComp
+	}
+	complete := (&Flags{Address: "/none"}).Complete(pods)
+	for typed, want := range map[string]string{"": "docs", "do": "docs docker:", "p": "docs podman: pid:", "docker:": "", "nosuch:": ""} {
+		if got, _ := complete(&cobra.Command{}, nil, typed); strings.Join(got, " ") != want {
+			t.Errorf("%q: %q", typed, got)
+		}
+	}
+	if got, _ := complete(&cobra.Command{}, []string{"web"}, ""); got != nil {
+		t.Errorf("a second one: %q", got)
+	}
+	list := []*engines.Container{{Target: target.Target{Engine: target.Docker, Name: "web"}, State: engines.Running, Image: "app:1"},
+		{Target: target.Target{Engine: target.Docker, Name: "db"}, State: engines.Exited}}
+	if got := strings.Join(named(list, "docker:w"), "|"); got != "docker:web\trunning app:1" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -3,6 +3,7 @@
 package pods
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -37,7 +38,8 @@ func parsePlace(text string) (place, error) {
 		strings.HasPrefix(text, "~") {
 		return place{path: text}, nil
 	}
-	if slices.Contains(target.Engines(), target.Engine(before)) {
+	// A pod may be called docker: its paths are absolute, or it is named with its namespace.
+	if slices.Contains(target.Engines(), target.Engine(before)) && !strings.HasPrefix(after, "/") {
 		return parseHost(text, before, after)
 	}
 	p := place{pod: before, path: after}
@@ -61,7 +63,9 @@ func parseHost(text, engine, rest string) (place, error) {
 	case err != nil:
 		return place{}, err
 	case !ok || path == "":
-		return place{}, fmt.Errorf("%q: the path in the container is missing: write %s:PATH", text, t)
+		return place{},
+			fmt.Errorf("%q: the path is missing: write %s:PATH for the container, or NAMESPACE/%s for a pod of that name",
+				text, t, text)
 	}
 	return place{host: &t, path: path}, nil
 }
@@ -78,10 +82,12 @@ func (p place) ofKernel() bool {
 func checkKernels(from, to place) error {
 	const why = "/dev, /proc and /sys in a container belong to the kernel and cannot be copied from or to"
 	switch {
+	case from.host != nil && from.ofKernel(), to.host != nil && to.ofKernel():
+		return fmt.Errorf("%s; they can be looked at with wherry debug %s", why, cmp.Or(from.name(), to.name()))
 	case from.ofKernel():
-		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.name(), from.path)
+		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.pod, from.path)
 	case to.ofKernel():
-		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.name(),
+		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.pod,
 			to.path)
 	}
 	return nil

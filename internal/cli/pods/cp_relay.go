@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// relay hands on what the other side of a copy says, in words that name the container. What the node says
-// of everything else in the pod is held back: it matters only if the copy fails.
+// relay hands on what the other side of a copy says, in words that name the container. What the node says of everything
+// else in the pod is held back: it matters only if the copy fails.
 type relay struct {
 	to    io.Writer
 	other other

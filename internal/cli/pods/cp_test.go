@@ -48,6 +48,34 @@ func TestParsePlace(t *testing.T) {
 	}
 }
 
+// DA-13: a container of this machine is told from a pod that is called like its engine; what could be both is refused.
+func TestParsePlaceOnHost(t *testing.T) {
+	for text, want := range map[string]string{"docker:web:/etc/x": "docker:web /etc/x", "docker:web:x": "docker:web x",
+		"cri:web/app:/x:1": "cri:web/app /x:1", "pid:12:/x": "pid:12 /x", "docker:/etc/x": "pod docker /etc/x",
+		"default/docker:web": "pod docker web"} {
+		got, err := parsePlace(text)
+		is := "pod " + got.pod
+		if got.host != nil {
+			is = got.host.String()
+		}
+		if err != nil || is+" "+got.path != want {
+			t.Errorf("%q: %s %s, %v", text, is, got.path, err)
+		}
+	}
+	for text, want := range map[string]string{"docker:web": "NAMESPACE/docker:web for a pod", "docker:web:": "path is missing", "pid:x:/y": "number of a process"} {
+		if got, err := parsePlace(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	from, err := parsePlace("docker:web:/proc/1/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkKernels(from, place{path: "x"}); err == nil || !strings.Contains(err.Error(), "wherry debug docker:web") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A copy goes into an existing folder, else it takes the destination's name; a folder that is named as such must be there.
 func TestLocalTarget(t *testing.T) {
 	dir := t.TempDir()

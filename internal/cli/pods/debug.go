@@ -105,7 +105,7 @@ refused.`,
 			}
 			return f.host.Hint(cmd.Context(), pod, f.run(cmd.Context(), t, pod, command))
 		},
-		ValidArgsFunction: f.CompletePods,
+		ValidArgsFunction: f.host.Complete(f.CompletePods),
 	}
 	f.AddTo(cmd)
 	f.Debug.AddFlags(cmd.Flags())

@@ -65,7 +65,7 @@ The exit code is the command's; 126 or 127 if it could not be run or was not fou
 			}
 			return f.run(cmd.Context(), t, pod, command)
 		},
-		ValidArgsFunction: f.CompletePods,
+		ValidArgsFunction: f.host.Complete(f.CompletePods),
 	}
 	f.AddTo(cmd)
 	f.Exec.AddFlags(cmd.Flags())

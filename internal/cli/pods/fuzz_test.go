@@ -5,6 +5,7 @@ package pods
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,15 +13,21 @@ import (
 // FuzzPlace: whatever stands for one side of a copy, it is a path here or one in a pod, never something between, and a path here stays
 // as it was given.
 func FuzzPlace(f *testing.F) {
-	for _, text := range []string{"web:/etc/nginx", "shop/web:data/*.log", "./a:b", "../x:y", "~/a:b", "/a:b", ":x", "a/b/c:x", "/:x", "web:", "-", "", "a:b:c", "C:\\x", "a/:x", "/a/b:", "web:\x00"} {
+	for _, text := range []string{"web:/etc/nginx", "shop/web:data/*.log", "./a:b", "../x:y", "~/a:b", "/a:b", ":x", "a/b/c:x", "/:x", "web:", "-", "", "a:b:c", "C:\\x", "a/:x", "/a/b:", "web:\x00", "docker:web:/x", "pid:1:x", "docker:/x", "docker:x", "cri:a/b:/x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := parsePlace(text)
 		switch {
-		case err != nil && (!strings.Contains(err.Error(), "POD:PATH") && !strings.Contains(err.Error(), "path in the pod")):
+		case err != nil && !slices.ContainsFunc([]string{"POD:PATH", "path in the pod", "path is missing", "names nothing", "number of a process"},
+			func(words string) bool { return strings.Contains(err.Error(), words) }):
 			t.Errorf("%q: not said what is wrong: %v", text, err)
 		case err != nil:
+		case p.host != nil:
+			engine, _, _ := strings.Cut(text, ":")
+			if p.pod != "" || p.namespace != "" || p.path == "" || string(p.host.Engine) != engine || !strings.HasSuffix(text, ":"+p.path) {
+				t.Errorf("%q is %+v", text, p)
+			}
 		case p.pod == "" && (p.namespace != "" || p.path != text):
 			t.Errorf("%q is %+v", text, p)
 		case p.pod == "": // a path on this machine

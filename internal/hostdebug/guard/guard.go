@@ -158,12 +158,16 @@ func (m Machine) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// forsaken tells whether neither command nor guard of a session lives. One that is just being made has no lock yet for
-// a moment: it is left alone.
+// makingTime is how long a session may take to have its lock, which is a matter of microseconds.
+const makingTime = time.Minute
+
+// forsaken tells whether neither command nor guard of a session lives. One that is just being made has no lock yet: it
+// is left alone.
 func (m Machine) forsaken(id string) bool {
 	f, err := os.OpenFile(m.Lock(id), os.O_RDWR, 0)
 	if err != nil {
-		return false
+		info, serr := os.Stat(m.Dir(id))
+		return errors.Is(err, fs.ErrNotExist) && serr == nil && time.Since(info.ModTime()) > makingTime
 	}
 	defer f.Close()
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil

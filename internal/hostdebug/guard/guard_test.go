@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,6 +54,16 @@ func TestSweep(t *testing.T) {
 	}
 	if err := m.Sweep(); err != nil {
 		t.Errorf("again: %v", err)
+	}
+	if err := os.MkdirAll(m.Dir(id), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-2 * makingTime)
+	if err := os.Chtimes(m.Dir(id), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Sweep(); err != nil || exists(m.Dir(id)) {
+		t.Errorf("one that was never made: %v, there %v", err, exists(m.Dir(id)))
 	}
 }
 

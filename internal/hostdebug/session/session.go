@@ -131,12 +131,17 @@ func (s *one) begin() error {
 
 // watch locks the session and starts its guard, which holds the lock too.
 func (s *one) watch() error {
+	// It has its name when it is locked: one that nobody holds is taken for that of a session which is over.
+	path := s.machine.Lock(s.id)
 	var err error
-	if s.lock, err = os.OpenFile(s.machine.Lock(s.id), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	if s.lock, err = os.OpenFile(path+".new", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
 	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("lock of the session: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
