@@ -62,7 +62,9 @@ func (a account) command(ctx context.Context, program string, args ...string) *e
 	if a.uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
 		cmd.Dir = "/"
-		cmd.Env = append(os.Environ(), "HOME="+a.home, fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", a.uid))
+		// Root's own variables are none of theirs.
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + a.home,
+			fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", a.uid)}
 	}
 	return cmd
 }

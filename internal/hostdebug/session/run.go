@@ -112,10 +112,11 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 	if trouble := runcTrouble(log); trouble != "" {
 		return 0, fmt.Errorf("the debugger could not be started: %s", trouble)
 	}
-	if s.gone() {
-		return exitOf(exit), &Ended{fmt.Sprintf("%s has ended", s.req.Target.Target)}
+	code := exitOf(exit)
+	if code == killed && s.gone() {
+		return code, &Ended{fmt.Sprintf("%s has ended", s.req.Target.Target)}
 	}
-	return exitOf(exit), nil
+	return code, nil
 }
 
 // gone tells whether the target's process has ended, which ends a debugger in its PID namespace too.

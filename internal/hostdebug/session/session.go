@@ -234,7 +234,8 @@ func privateMounts(at string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 		return fmt.Errorf("a mount namespace for the session: %w", err)
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	// What is unmounted on the machine is not kept by a session, and nothing of a session comes to the machine.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("a mount namespace for the session: %w", err)
 	}
 	if err := unix.Mount("wherry-debug", at, "tmpfs", unix.MS_NOSUID, "mode=0711,size="+treeSize); err != nil {
