@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	basecompatibility "k8s.io/component-base/compatibility"
+
+	"github.com/wherryproject/wherry/internal/serverkind"
 )
 
 // KubernetesVersion is the version of the k8s.io modules this server is built from: a test holds it to go.mod.
@@ -27,7 +29,7 @@ func (v effectiveVersion) Info() *version.Info {
 	info := *v.EffectiveVersion.Info()
 	parts := strings.Split(strings.TrimPrefix(KubernetesVersion, "v"), ".")
 	info.Major, info.Minor = parts[0], parts[1]
-	info.GitVersion = KubernetesVersion + "+wherry"
+	info.GitVersion = KubernetesVersion + serverkind.Mark
 	if strings.HasPrefix(info.GitCommit, "$") { // the linker wrote none
 		info.GitCommit = ""
 	}

@@ -37,6 +37,8 @@ func (d *debugServer) kubeconfig(t *testing.T) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
+		case "/version":
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2+wherry"}`)
 		case "/api/v1/namespaces/default/pods/web":
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(d.pod)

@@ -69,6 +69,11 @@ func kubectl(t Terminal, args []string) int {
 	return 0
 }
 
+// kubectlOn is kubectl for a command that leaves its work to it.
+func kubectlOn(t Terminal) func(args ...string) int {
+	return func(args ...string) int { return kubectl(t, args) }
+}
+
 // quietKubectl has kubectl say in one sentence that a server does not answer. Its libraries would log each try of
 // discovery before.
 func quietKubectl(from reach.Source, errs io.Writer) {

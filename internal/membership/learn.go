@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -29,6 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/controllers/nodeipam"
 	"github.com/wherryproject/wherry/internal/noderoutes"
+	"github.com/wherryproject/wherry/internal/serverkind"
 )
 
 const (
@@ -125,8 +124,7 @@ func isWherry(ctx context.Context, api rest.Interface) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var v version.Info
-	return json.Unmarshal(text, &v) == nil && strings.Contains(v.GitVersion, "+wherry"), nil
+	return serverkind.Is(text), nil
 }
 
 // fixed decides which networks the pods have, of what the cluster has given the node, if anything. (Pure.)

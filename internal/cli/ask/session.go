@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // Session is a streaming request on a subresource of a pod.
@@ -19,6 +20,12 @@ type Session struct {
 	Query       url.Values
 	Stdin, TTY  bool
 	DetachKeys  bool // the user may leave with Ctrl-P Ctrl-Q
+}
+
+// Wherrys tells whether the request is one that Wherry's API server alone understands. Another takes it for an exec in
+// the pod's own container, and must not get it.
+func (s Session) Wherrys() bool {
+	return s.Query.Has(debugask.ParamImage) || s.Query.Has(debugask.ParamName) || s.Query.Has(debugask.ParamExecImage)
 }
 
 // Outputs are the writers for what the command writes. With a terminal of its own, all of it reaches the user's: that

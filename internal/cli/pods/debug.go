@@ -34,8 +34,8 @@ type debugFlags struct {
 	writable bool
 }
 
-// NewDebug returns wherry debug.
-func NewDebug(t cmdline.Terminal) *cobra.Command {
+// NewDebug returns wherry debug. kubectl is kubectl's own command, for servers that are not Wherry's.
+func NewDebug(t cmdline.Terminal, kubectl func(args ...string) int) *cobra.Command {
 	f := &debugFlags{}
 	cmd := &cobra.Command{
 		Use:   "debug TARGET [-- COMMAND [ARG...]]",
@@ -103,7 +103,11 @@ refused.`,
 			if node := nodeMeant(pod); node != "" {
 				return f.node(cmd.Context(), t, node, command)
 			}
-			return f.host.Hint(cmd.Context(), pod, f.run(cmd.Context(), t, pod, command))
+			err = f.run(cmd.Context(), t, pod, command)
+			if foreign, ok := errors.AsType[*reach.Foreign](err); ok {
+				return f.asKubectl(t, kubectl, foreign, pod, command)
+			}
+			return f.host.Hint(cmd.Context(), pod, err)
 		},
 		ValidArgsFunction: f.host.Complete(f.CompletePods),
 	}

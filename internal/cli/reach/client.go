@@ -34,6 +34,7 @@ func (f *Flags) AddServerTo(cmd *cobra.Command) { f.AddServerFlags(cmd.Persisten
 type Client struct {
 	Config *rest.Config
 	socket string // of this machine's server, if that is who is asked
+	wherry bool   // the server is known to be Wherry's
 	kubernetes.Interface
 }
 

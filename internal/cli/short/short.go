@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/serverkind"
 )
 
 // world is what the program sees.
@@ -42,6 +43,7 @@ type plan struct {
 	quiet        bool          // the user wants to know nothing else
 	pull         *pulling.Wait // what may have to be waited for; nil if no image is needed
 	whole        bool          // nothing is left to do when it has ended
+	stranger     *url.URL      // the server that is first to be asked whether it is Wherry's; nil if it need not be
 }
 
 // plan is the session that the arguments ask for; false if the main program is to see to them.
@@ -136,6 +138,9 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 	if p.url, err = p.URL(target.Base, target.Namespace); err != nil {
 		return nil, false
 	}
+	if p.Wherrys() && path != datadir.Kubeconfig(where.DataDir) {
+		p.stranger = target.Base
+	}
 	if container := pulling.Container(p.Query); container != "" && !p.quiet {
 		p.pull = &pulling.Wait{Container: container, Events: pulling.Events(asker(target.Server), target.Base,
 			target.Namespace, p.Pod), Show: pulling.To(w.err, p.TTY)}
@@ -175,9 +180,14 @@ func (w world) proxied() bool {
 	return false
 }
 
-// carry carries the session; nil if the server could not be reached.
+// carry carries the session; nil if the server could not be reached, or is not Wherry's where it must be.
 func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	server := p.server
+	if p.stranger != nil {
+		if is, err := serverkind.Ask(ctx, asker(server), p.stranger); err != nil || !is {
+			return nil
+		}
+	}
 	server.Connected = func() { w.say(p, p.announcement) }
 	if p.talks {
 		server.Note = func(text string) { w.say(p, text) }

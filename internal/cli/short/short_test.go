@@ -169,6 +169,10 @@ func TestCarry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/version" {
+					_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2+wherry"}`)
+					return
+				}
 				asked++
 				c.answer(w, r)
 			}))
@@ -202,6 +206,33 @@ func TestCarry(t *testing.T) {
 				t.Errorf("out %q", out.String())
 			}
 		})
+	}
+}
+
+// DA-10: a server that is not Wherry's gets no request that it would take for another; an ordinary exec it gets.
+func TestCarryToAnother(t *testing.T) {
+	asked := 0
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2"}`)
+			return
+		}
+		asked++
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer srv.Close()
+	path := config(t, srv.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	for line, want := range map[string]int{"debug web -- ls": 0, "exec web -m audit:1 -- ls": 0, "exec web -- ls": 1} {
+		w := of(map[string]string{"KUBECONFIG": path}, append([]string{"wherry"}, strings.Fields(line)...)...)
+		w.out, w.err = io.Discard, io.Discard
+		p, ok := w.plan()
+		if !ok {
+			t.Fatalf("%s: no plan", line)
+		}
+		asked = 0
+		if o := w.carry(t.Context(), p); asked != want || want == 0 && o != nil {
+			t.Errorf("%s: asked %d times, %+v", line, asked, o)
+		}
 	}
 }
 
