@@ -25,10 +25,21 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
+// wherrys is a server that is Wherry's.
+func wherrys(answer http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2+wherry"}`)
+			return
+		}
+		answer(w, r)
+	})
+}
+
 // A session is asked for with all that a kubeconfig can say, and a refusal is the API's own error.
 func TestStreamAsConfigured(t *testing.T) {
 	var header http.Header
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(wherrys(func(w http.ResponseWriter, r *http.Request) {
 		header = r.Header
 		w.WriteHeader(http.StatusConflict)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"taken","reason":"AlreadyExists","code":409}`)
@@ -48,7 +59,7 @@ func TestStreamAsConfigured(t *testing.T) {
 // A server that does not speak WebSocket as sessions do is asked over SPDY.
 func TestStreamToAnOlderServer(t *testing.T) {
 	asked := []string{}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(wherrys(func(w http.ResponseWriter, r *http.Request) {
 		if websocket.IsWebSocketUpgrade(r) {
 			asked = append(asked, "websocket")
 			w.WriteHeader(http.StatusForbidden)
