@@ -21,7 +21,7 @@ func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 		cobra.FixedCompletions([]string{server.CPUPolicyNone, server.CPUPolicyStatic},
 			cobra.ShellCompDirectiveNoFileComp))
 	f.StringToStringVar(&k.CPUOptions, "cpu-manager-policy-options", nil,
-		"options of the policy static: full-pcpus-only=true (whole cores, or the pod is refused), strict-cpu-reservation=true (other containers do not run on the reserved CPUs)")
+		"options of the policy static, each with =true: full-pcpus-only (whole cores, or the pod is refused), strict-cpu-reservation (other containers do not run on the reserved CPUs), distribute-cpus-across-numa, distribute-cpus-across-cores, align-by-socket, prefer-align-cpus-by-uncorecache")
 	f.StringVar(&k.ReservedCPUs, "reserved-cpus", k.ReservedCPUs,
 		"CPUs that are kept for the system, for example 0-1: they are not allocatable, and no container has one to itself")
 	f.IntVar(&k.ReadOnlyPort, "read-only-port", k.ReadOnlyPort,

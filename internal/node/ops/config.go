@@ -48,6 +48,7 @@ type ContainerInput struct {
 	Devices        *devices.Given // nil: none
 	BlockDevices   []*runtimeapi.Device
 	CPUs           string // that it runs on; "": all
+	Own            bool   // nobody else runs on them
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -86,6 +87,9 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
 	config.Linux.Resources.CpusetCpus = in.CPUs
+	if in.Own {
+		config.Linux.Resources.CpuQuota = 0
+	}
 	if in.Devices != nil {
 		addDevices(config, in.Devices)
 	}
@@ -148,7 +152,9 @@ func containerAnnotations(in ContainerInput) map[string]string {
 		a[annotationRound] = strconv.Itoa(in.Round)
 	}
 	if in.Kind != podspec.Ephemeral {
-		a[annotationSize] = sizeText(allot.SizeOf(in.Pod, in.Container))
+		size := allot.SizeOf(in.Pod, in.Container)
+		size.Unbound = in.Own
+		a[annotationSize] = sizeText(size)
 	}
 	if g := in.Pod.Spec.TerminationGracePeriodSeconds; g != nil {
 		a[cri.AnnotationPodGracePeriod] = strconv.FormatInt(*g, 10)

@@ -143,7 +143,7 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 		}
 	}
 	if r.CPUs != nil {
-		if in.CPUs, err = r.CPUs.Give(t.Pod, c.spec, c.kind); err != nil {
+		if in.CPUs, in.Own, err = r.CPUs.Give(t.Pod, c.spec, c.kind); err != nil {
 			return "", &fail{reasonCreate, err}
 		}
 	}
