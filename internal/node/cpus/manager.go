@@ -138,6 +138,32 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 	return set.String(), true, nil
 }
 
+// Keep writes down which CPUs a pod's containers are to have when they start, before it is let in. It fails where
+// somebody has got some of them meanwhile. The pod's folder must be there.
+func (m *Manager) Keep(uid types.UID, held pin.Held) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	taken := m.taken(uid)
+	for container, set := range held {
+		if both := set.Intersection(taken); !both.IsEmpty() {
+			return fmt.Errorf("container %s: another pod has got CPUs %s meanwhile", container, both)
+		}
+	}
+	if err := write(filepath.Join(m.cfg.PodsFolder, string(uid), fileName), held); err != nil {
+		return fmt.Errorf("CPUs cannot be given before that is written down: %w", err)
+	}
+	m.pods[uid] = held
+	m.wake()
+	return nil
+}
+
+// Taken are the CPUs that all pods but one have to themselves.
+func (m *Manager) Taken(but types.UID) cpuset.CPUSet {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.taken(but)
+}
+
 // taken are the CPUs of all pods but one. Called with the lock held.
 func (m *Manager) taken(but types.UID) (out cpuset.CPUSet) {
 	for uid, held := range m.pods {

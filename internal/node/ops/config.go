@@ -49,6 +49,7 @@ type ContainerInput struct {
 	BlockDevices   []*runtimeapi.Device
 	CPUs           string // that it runs on; "": all
 	Own            bool   // nobody else runs on them
+	Memory         string // NUMA nodes whose memory it may use; "": all
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -86,7 +87,7 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if at := c.TerminationMessagePath; at != "" && in.TerminationLog != "" && !mounted(in.Mounts, at) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
-	config.Linux.Resources.CpusetCpus = in.CPUs
+	config.Linux.Resources.CpusetCpus, config.Linux.Resources.CpusetMems = in.CPUs, in.Memory
 	if in.Own {
 		config.Linux.Resources.CpuQuota = 0
 	}

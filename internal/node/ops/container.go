@@ -147,6 +147,9 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 			return "", &fail{reasonCreate, err}
 		}
 	}
+	if r.Memory != nil && c.kind != podspec.Ephemeral {
+		in.Memory = r.Memory.Nodes(t.Pod.UID, t.Container)
+	}
 	config, err := ContainerConfig(in)
 	if err != nil {
 		return "", &fail{reasonConfig, err}

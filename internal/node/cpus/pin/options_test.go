@@ -77,7 +77,8 @@ func TestChooseNear(t *testing.T) {
 		{"near", Wish{Need: 2, Near: p.Machine.Nodes()[1]}, false, "4,12"},
 		{"more than is near", Wish{Need: 10, Near: p.Machine.Nodes()[1]}, false, "1,4-7,9,12-15"},
 		{"whole cores that are near", Wish{Need: 2, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true, "7,15"},
-		{"whole cores, one of them near", Wish{Need: 4, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true, "1,7,9,15"},
+		{"whole cores, one of them near", Wish{Need: 4, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true,
+			"1,7,9,15"},
 	} {
 		p.FullPCPUsOnly = tt.whole
 		got, err := p.Choose(tt.wish)
