@@ -48,7 +48,8 @@ func (k KubeletOptions) placing() (node.Placing, error) {
 		if k.placesNothing() {
 			return node.Placing{}, nil
 		}
-		return node.Placing{}, fmt.Errorf("--memory-manager-policy, --topology-manager-policy, --reserved-memory: %w", err)
+		return node.Placing{}, fmt.Errorf("--memory-manager-policy, --topology-manager-policy, --reserved-memory: %w",
+			err)
 	}
 	return k.placingOn(banks)
 }
@@ -90,15 +91,17 @@ func (k KubeletOptions) placingOn(banks memory.Banks) (node.Placing, error) {
 			MemoryPolicyStatic)
 	}
 	if len(banks.Of) == 0 {
-		return out, errors.New("--memory-manager-policy Static: the kernel does not say how much memory each NUMA node has")
+		return out,
+			errors.New("--memory-manager-policy Static: the kernel does not say how much memory each NUMA node has")
 	}
 	if out.Reserved[corev1.ResourceMemory] == 0 {
-		return out, errors.New("--memory-manager-policy Static: set --reserved-memory, for example 0:memory=1Gi: memory " +
-			"for the system and for pods that are not guaranteed")
+		return out,
+			errors.New("--memory-manager-policy Static: set --reserved-memory, for example 0:memory=1Gi: memory " +
+				"for the system and for pods that are not guaranteed")
 	}
 	if n := banks.Nodes.Count(); n > mostNUMANodes {
-		return out, fmt.Errorf("--memory-manager-policy Static: this machine has %d NUMA nodes, it is for %d or less", n,
-			mostNUMANodes)
+		return out, fmt.Errorf("--memory-manager-policy Static: this machine has %d NUMA nodes, it is for %d or less",
+			n, mostNUMANodes)
 	}
 	out.Memory = left
 	return out, nil
@@ -118,7 +121,8 @@ func (k KubeletOptions) topology(r *numa.Rule) error {
 		return fmt.Errorf("--topology-manager-scope: %q must be %s or %s", k.TopologyScope, ScopeContainer, ScopePod)
 	}
 	if !r.On() && len(k.TopologyOptions) > 0 {
-		return fmt.Errorf("--topology-manager-policy-options: with --topology-manager-policy %s there are none", numa.None)
+		return fmt.Errorf("--topology-manager-policy-options: with --topology-manager-policy %s there are none",
+			numa.None)
 	}
 	most := defaultNUMANodes
 	for _, name := range slices.Sorted(maps.Keys(k.TopologyOptions)) {
@@ -130,17 +134,17 @@ func (k KubeletOptions) topology(r *numa.Rule) error {
 			}
 		case maxNUMANodes:
 			if most, err = strconv.Atoi(value); err != nil || most < defaultNUMANodes || most > mostNUMANodes {
-				return fmt.Errorf("--topology-manager-policy-options: %s=%q must be %d to %d", name, value, defaultNUMANodes,
-					mostNUMANodes)
+				return fmt.Errorf("--topology-manager-policy-options: %s=%q must be %d to %d", name, value,
+					defaultNUMANodes, mostNUMANodes)
 			}
 		default:
-			return fmt.Errorf("--topology-manager-policy-options: %q is not supported: %s and %s are", name, preferClosest,
-				maxNUMANodes)
+			return fmt.Errorf("--topology-manager-policy-options: %q is not supported: %s and %s are", name,
+				preferClosest, maxNUMANodes)
 		}
 	}
 	if n := r.Nodes.Count(); r.On() && n > most {
-		return fmt.Errorf("--topology-manager-policy %s: this machine has %d NUMA nodes, more than %s allows (%d)", r.Policy,
-			n, maxNUMANodes, most)
+		return fmt.Errorf("--topology-manager-policy %s: this machine has %d NUMA nodes, more than %s allows (%d)",
+			r.Policy, n, maxNUMANodes, most)
 	}
 	if r.Policy == numa.SingleNUMANode && k.CPUOptions[alignBySocket] == "true" {
 		return fmt.Errorf("--topology-manager-policy %s: the CPU manager's option %s is not for it, as a socket may have "+
@@ -160,7 +164,8 @@ func parseReservedMemory(lists []string) (map[int]bank.Amounts, error) {
 			number, limits, ok := strings.Cut(part, ":")
 			at, err := strconv.Atoi(number)
 			if !ok || err != nil || at < 0 {
-				return nil, fmt.Errorf("%q must be a NUMA node and what is reserved of it, for example 0:memory=1Gi", part)
+				return nil, fmt.Errorf("%q must be a NUMA node and what is reserved of it, for example 0:memory=1Gi",
+					part)
 			}
 			if out[at] != nil {
 				return nil, fmt.Errorf("NUMA node %d is named twice", at)

@@ -69,17 +69,21 @@ func TestPlacingOptions(t *testing.T) {
 			`--topology-manager-policy-options: prefer-closest-numa-nodes="yes" must be true or false`},
 		{"too many nodes", KubeletOptions{TopologyPolicy: "restricted"}, 9,
 			"--topology-manager-policy restricted: this machine has 9 NUMA nodes, more than max-allowable-numa-nodes allows (8)"},
-		{"many nodes", KubeletOptions{TopologyPolicy: "restricted", TopologyOptions: options{maxNUMANodes: "9"}}, 9, ""},
-		{"as many as anybody", KubeletOptions{TopologyPolicy: "restricted", TopologyOptions: options{maxNUMANodes: "64"}}, 9,
+		{"many nodes", KubeletOptions{TopologyPolicy: "restricted", TopologyOptions: options{maxNUMANodes: "9"}}, 9,
+			""},
+		{"as many as anybody", KubeletOptions{TopologyPolicy: "restricted",
+			TopologyOptions: options{maxNUMANodes: "64"}}, 9,
 			`--topology-manager-policy-options: max-allowable-numa-nodes="64" must be 8 to 12`},
-		{"sockets and one node", KubeletOptions{TopologyPolicy: "single-numa-node", CPUOptions: options{alignBySocket: "true"}},
+		{"sockets and one node", KubeletOptions{TopologyPolicy: "single-numa-node",
+			CPUOptions: options{alignBySocket: "true"}},
 			2, "--topology-manager-policy single-numa-node: the CPU manager's option align-by-socket is not for it"},
 	} {
 		got, err := tt.k.placingOn(banks(tt.nodes))
 		switch {
 		case tt.says == "" && err != nil, tt.says != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.says)):
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
-		case tt.name == "static" && (got.Memory[0][corev1.ResourceMemory] != 3<<30 || got.Memory[1][corev1.ResourceMemory] != 4<<30):
+		case tt.name == "static" && (got.Memory[0][corev1.ResourceMemory] != 3<<30 ||
+			got.Memory[1][corev1.ResourceMemory] != 4<<30):
 			t.Errorf("%s: pods are given %v", tt.name, got.Memory)
 		case tt.name == "two lists" && (got.Memory != nil || got.Reserved[corev1.ResourceMemory] != 2<<30):
 			t.Errorf("%s: %+v", tt.name, got)

@@ -49,7 +49,7 @@ func TestOnOneNUMANode(t *testing.T) {
 
 	const asks = `
 spec:
-  terminationGracePeriodSeconds: 0
+  terminationGracePeriodSeconds: 1
   containers: [{name: c, command: [sh, -c, IDLE], resources: {limits: {cpu: 1, memory: 32Mi, vendor.example/gpu: 1}}}]
 `
 	k.pod("metadata: {name: apart}" + asks)
@@ -78,12 +78,14 @@ spec:
 	})
 	k.Delete("together")
 	k.WaitGone(pod)
-	if left, err := filepath.Glob(filepath.Join(k.Server.DataDir, "pods", string(pod.UID), "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(k.Server.DataDir, "pods", string(pod.UID), "*")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("of the pod there is left %v, %v", left, err)
 	}
 }
 
-// onNode0 expects that a pod's only container was made with the memory of NUMA node 0 alone, and that podresources tells.
+// onNode0 expects that a pod's only container was made with the memory of NUMA node 0 alone, and that podresources
+// tells.
 func (k *kit) onNode0(p *corev1.Pod) {
 	k.t.Helper()
 	_, id, _ := strings.Cut(Status(p, "c").ContainerID, "://")
@@ -114,7 +116,8 @@ func (k *kit) onNode0(p *corev1.Pod) {
 	k.must(err)
 	c := told.GetPodResources().GetContainers()
 	if len(c) != 1 || len(c[0].GetMemory()) != 1 || c[0].GetMemory()[0].GetSize() != 32<<20 ||
-		len(c[0].GetMemory()[0].GetTopology().GetNodes()) != 1 || len(c[0].GetDevices()) != 1 || len(c[0].GetCpuIds()) != 1 {
+		len(c[0].GetMemory()[0].GetTopology().GetNodes()) != 1 || len(c[0].GetDevices()) != 1 ||
+		len(c[0].GetCpuIds()) != 1 {
 		k.t.Errorf("podresources tells of %v", c)
 	}
 }

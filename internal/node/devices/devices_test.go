@@ -403,7 +403,8 @@ func TestNoStartWithoutPreStart(t *testing.T) {
 func TestReserve(t *testing.T) {
 	n := newNode(t)
 	at := func(id string, node int64) *plugin.Device {
-		return &plugin.Device{ID: id, Health: plugin.Healthy, Topology: &plugin.TopologyInfo{Nodes: []*plugin.NUMANode{{ID: node}}}}
+		return &plugin.Device{ID: id, Health: plugin.Healthy,
+			Topology: &plugin.TopologyInfo{Nodes: []*plugin.NUMANode{{ID: node}}}}
 	}
 	list := []*plugin.Device{at("a", 0), at("b", 1), at("c", 1)}
 	p := n.plugin(nil, list...)
@@ -415,8 +416,9 @@ func TestReserve(t *testing.T) {
 	if err := n.Reserve("one", reserved("b")); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Reserve("two", reserved("b")); err == nil || err.Error() != "container c: another pod has got device b of "+gpu+" meanwhile" &&
-		err.Error() != "container i: another pod has got device b of "+gpu+" meanwhile" {
+	if err := n.Reserve("two", reserved("b")); err == nil ||
+		err.Error() != "container c: another pod has got device b of "+gpu+" meanwhile" &&
+			err.Error() != "container i: another pod has got device b of "+gpu+" meanwhile" {
 		t.Errorf("it is another's too: %v", err)
 	}
 	p.Stop()

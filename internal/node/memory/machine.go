@@ -80,7 +80,8 @@ func readBank(folder string) (bank.Amounts, error) {
 	}
 	sizes, _ := filepath.Glob(filepath.Join(folder, "hugepages", "hugepages-*kB")) // fails for a wrong pattern only
 	for _, at := range sizes {
-		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(at), "hugepages-"), "kB"), 10, 64)
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(at), "hugepages-"), "kB"), 10,
+			64)
 		text, unread := os.ReadFile(filepath.Join(at, "nr_hugepages"))
 		n, wrong := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 		if err != nil || unread != nil || wrong != nil {

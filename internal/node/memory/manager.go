@@ -29,8 +29,9 @@ type kept struct {
 
 // Config is what a Manager works with.
 type Config struct {
-	Machine    bank.Machine // nil: memory is not given by nodes any more, and what an earlier process gave is taken back
-	PodsFolder string       // holds one folder for each pod
+	// nil: memory is not given by nodes any more, and what an earlier process gave is taken back
+	Machine    bank.Machine
+	PodsFolder string // holds one folder for each pod
 	Logger     *slog.Logger
 }
 
@@ -59,7 +60,8 @@ func New(c Config) (*Manager, error) {
 		}
 		var k kept
 		if err := statefile.Read(file, &k); err != nil { // the machine has lost power, and then nothing of the pod runs
-			c.Logger.Warn("cannot read which memory a pod has: its containers may use that of all NUMA nodes", "err", err)
+			c.Logger.Warn("cannot read which memory a pod has: its containers may use that of all NUMA nodes", "err",
+				err)
 			continue
 		}
 		if why := k.wrong(c.Machine); why != nil {
@@ -76,7 +78,8 @@ func New(c Config) (*Manager, error) {
 func (k kept) wrong(m bank.Machine) error {
 	for container, share := range k.Containers {
 		if share.Nodes == 0 || !share.Nodes.Within(m.Nodes()) {
-			return fmt.Errorf("container %s has some of NUMA nodes %s, the machine has %s", container, share.Nodes, m.Nodes())
+			return fmt.Errorf("container %s has some of NUMA nodes %s, the machine has %s", container, share.Nodes,
+				m.Nodes())
 		}
 	}
 	for node := range k.Charge.Of {

@@ -94,8 +94,8 @@ func (r Rule) usable(o Offer) []Hint {
 	return out
 }
 
-// better compares two ways: first comes what all prefer; then, of that, what all have named; then the narrower; then, if
-// that is asked for, what is nearer together; then the lower nodes.
+// better compares two ways: first comes what all prefer; then, of that, what all have named; then the narrower; then,
+// if that is asked for, what is nearer together; then the lower nodes.
 func (r Rule) better(a, b merged) bool {
 	if a.Preferred != b.Preferred {
 		return a.Preferred

@@ -35,8 +35,8 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Users, Devices, CPUs, Memory, Services, HandlerOf, Cgroups, Started and
-// KeepAllocated are required.
+// Config is what a Runner works with. All fields but Users, Devices, CPUs, Memory, Services, HandlerOf, Cgroups,
+// Started and KeepAllocated are required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller

@@ -184,8 +184,8 @@ type Seen struct {
 	Logs       bool           // the pod's log folder is there
 	// Devices that containers have by their resources, and how those are, by container.
 	Devices map[string][]corev1.ResourceStatus
-	// Unbound are the containers that have CPUs to themselves, and so no bound of CPU time; UnboundPod says that the pod
-	// has or will have such ones (PL-33).
+	// Unbound are the containers that have CPUs to themselves, and so no bound of CPU time; UnboundPod says that the
+	// pod has or will have such ones (PL-33).
 	Unbound    map[string]bool
 	UnboundPod bool
 }

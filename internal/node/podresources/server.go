@@ -140,7 +140,8 @@ func memoryWords(share bank.Share) (out []*podresourcesapi.ContainerMemory) {
 func machineWords(m bank.Machine) (out []*podresourcesapi.ContainerMemory) {
 	for _, node := range slices.Sorted(maps.Keys(m)) {
 		for _, name := range slices.Sorted(maps.Keys(m[node])) {
-			out = append(out, &podresourcesapi.ContainerMemory{MemoryType: string(name), Size: uint64(max(0, m[node][name])),
+			out = append(out, &podresourcesapi.ContainerMemory{MemoryType: string(name),
+				Size:     uint64(max(0, m[node][name])),
 				Topology: &podresourcesapi.TopologyInfo{Nodes: []*podresourcesapi.NUMANode{{ID: int64(node)}}}})
 		}
 	}

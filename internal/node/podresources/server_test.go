@@ -101,7 +101,8 @@ func TestAnswers(t *testing.T) {
 			c[1].Devices[0].Topology.Nodes[0].ID != 1 {
 			t.Errorf("containers %v", c)
 		}
-		if m := c[1].Memory; len(c[0].Memory) > 0 || len(m) != 2 || m[0].MemoryType != "hugepages-2Mi" || m[0].Size != 2 ||
+		if m := c[1].Memory; len(c[0].Memory) > 0 || len(m) != 2 || m[0].MemoryType != "hugepages-2Mi" ||
+			m[0].Size != 2 ||
 			m[1].Size != 8 || len(m[1].Topology.Nodes) != 2 {
 			t.Errorf("PL-33 memory %v", m)
 		}
@@ -112,7 +113,8 @@ func TestAnswers(t *testing.T) {
 	}
 	all, err := client.GetAllocatableResources(ctx, &podresourcesapi.AllocatableResourcesRequest{})
 	if err != nil || len(all.Devices) != 1 || len(all.Devices[0].DeviceIds) != 2 || all.Devices[0].Topology != nil ||
-		len(all.CpuIds) != 3 || len(all.Memory) != 3 || all.Memory[2].Size != 6 || all.Memory[2].Topology.Nodes[0].ID != 1 {
+		len(all.CpuIds) != 3 || len(all.Memory) != 3 || all.Memory[2].Size != 6 ||
+		all.Memory[2].Topology.Nodes[0].ID != 1 {
 		t.Errorf("%v, %v", all, err)
 	}
 	cancel()

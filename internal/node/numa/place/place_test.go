@@ -107,20 +107,24 @@ func TestPlace(t *testing.T) {
 		f    Facts
 		want string // begins with "!": it is refused
 	}{
-		{"memory alone", machine(2, 1, numa.None), pod("2 4 1"), Facts{Memory: full(0), Devices: gpus(2)}, "c0:  on 1 []"},
+		{"memory alone", machine(2, 1, numa.None), pod("2 4 1"), Facts{Memory: full(0), Devices: gpus(2)},
+			"c0:  on 1 []"},
 		{"memory alone, too little", machine(2, 1, numa.None), pod("2 4"), Facts{Memory: full(0, 1)},
 			"!UnexpectedAdmissionError: Allocate failed due to too little memory: container c0: no NUMA nodes have memory 4 free for it, which is unexpected"},
 		{"one node", machine(2, 1, single), pod("2 4"), Facts{}, "c0: 1-2 on 0 []"},
 		{"where the memory is", machine(2, 1, single), pod("2 4"), Facts{Memory: full(0)}, "c0: 4-5 on 1 []"},
-		{"where the device is", machine(2, 1, single), pod("2 4 1"), Facts{Devices: gpus(2, "gpu0")}, "c0: 4-5 on 1 [gpu1]"},
+		{"where the device is", machine(2, 1, single), pod("2 4 1"), Facts{Devices: gpus(2, "gpu0")},
+			"c0: 4-5 on 1 [gpu1]"},
 		{"where the CPUs are", machine(2, 1, single), pod("4 4 1"), Facts{Devices: gpus(2)}, "c0: 4-7 on 1 [gpu1]"},
 		{"apart, one node", machine(2, 1, single), pod("4 4 1"), Facts{Devices: gpus(2, "gpu1")},
 			"!TopologyAffinityError: Resources cannot be allocated with Topology locality: container c0: no NUMA node has all that it asks for free: cpu, memory, v.example/gpu"},
 		{"apart, restricted", machine(2, 1, restricted), pod("4 4 1"), Facts{Devices: gpus(2, "gpu1")},
 			"!TopologyAffinityError: Resources cannot be allocated with Topology locality: container c0: what it asks for is not free on as few NUMA nodes as would hold it: cpu, memory, v.example/gpu"},
-		{"apart, best effort", machine(2, 1, effort), pod("4 4 1"), Facts{Devices: gpus(2, "gpu1")}, "c0: 1-4 on 0 [gpu0]"},
+		{"apart, best effort", machine(2, 1, effort), pod("4 4 1"), Facts{Devices: gpus(2, "gpu1")},
+			"c0: 1-4 on 0 [gpu0]"},
 		{"two nodes by need", machine(2, 1, restricted), pod("6 12"), Facts{}, "c0: 1-2,4-7 on 0-1 []"},
-		{"two nodes by need, one is asked for", machine(2, 1, single), pod("6 12"), Facts{}, "!TopologyAffinityError: "},
+		{"two nodes by need, one is asked for", machine(2, 1, single), pod("6 12"), Facts{},
+			"!TopologyAffinityError: "},
 		{"two nodes of four", machine(4, 1, restricted), pod("8 12 2"), Facts{Devices: gpus(4)},
 			"c0: 4-11 on 1-2 [gpu1 gpu2]"},
 		{"two nodes of four, of those that are free", machine(4, 1, restricted), pod("8 12 2"),
@@ -132,21 +136,22 @@ func TestPlace(t *testing.T) {
 			Facts{CPUs: cpuset.New(1, 2, 6, 7, 8, 12)}, "c0: 9-11,13 on 2-3 []"},
 		{"nodes of one socket, not asked for", machine(4, 1, restricted), pod("4 12"),
 			Facts{CPUs: cpuset.New(1, 2, 6, 7, 8, 12)}, "!TopologyAffinityError: "},
-		{"nodes of one socket are as good", option(machine(4, 1, restricted), pin.Options{AlignBySocket: true}), pod("4 9"),
-			Facts{CPUs: cpuset.New(1, 2, 8, 12)}, "c0: 4-7 on 0-1 []"},
+		{"nodes of one socket are as good", option(machine(4, 1, restricted), pin.Options{AlignBySocket: true}),
+			pod("4 9"), Facts{CPUs: cpuset.New(1, 2, 8, 12)}, "c0: 4-7 on 0-1 []"},
 		{"containers apart", machine(2, 1, single), pod("3 4", "3 4"), Facts{}, "c0: 1-3 on 0 []; c1: 4-6 on 1 []"},
 		{"a pod together", scoped(machine(2, 1, single)), pod("1 4", "2 4"), Facts{}, "c0: 1 on 0 []; c1: 2-3 on 0 []"},
 		{"a pod that is too large", scoped(machine(2, 1, single)), pod("3 4", "3 4"), Facts{},
 			"!TopologyAffinityError: Resources cannot be allocated with Topology locality: the pod: "},
 		{"containers that share", machine(2, 1, single), pod("500m 4", "1 4"), Facts{}, "c0:  on 0 []; c1: 1 on 0 []"},
-		{"nothing of nodes", machine(2, 1, single), &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{}}}},
-			Facts{}, ""},
+		{"nothing of nodes", machine(2, 1, single),
+			&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{}}}}, Facts{}, ""},
 	} {
 		got, err := tt.node.Place(tt.pod, tt.f)
 		why := (*Refused)(nil)
 		switch {
 		case errors.As(err, &why):
-			if said := "!" + why.Reason + ": " + why.Message; !strings.HasPrefix(tt.want, "!") || !strings.HasPrefix(said, tt.want) {
+			if said := "!" + why.Reason + ": " + why.Message; !strings.HasPrefix(tt.want, "!") ||
+				!strings.HasPrefix(said, tt.want) {
 				t.Errorf("%s: %s, want %s", tt.name, said, tt.want)
 			}
 		case words(got) != tt.want:
