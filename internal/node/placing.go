@@ -26,9 +26,14 @@ type Placing struct {
 	Reserved bank.Amounts // kept for the system: not allocatable
 }
 
-// newMemory makes what knows who has which memory.
-func (a *Agent) newMemory() (*memory.Manager, error) {
-	return memory.New(memory.Config{Machine: a.cfg.Placing.Memory, PodsFolder: a.cfg.podsFolder(), Logger: a.log})
+// newPlaces makes what knows who has which CPUs and which memory.
+func (a *Agent) newPlaces() (err error) {
+	if a.cpus, err = a.newCPUs(); err != nil {
+		return err
+	}
+	a.memory, err = memory.New(memory.Config{Machine: a.cfg.Placing.Memory, PodsFolder: a.cfg.podsFolder(),
+		Logger: a.log})
+	return err
 }
 
 // placeTries is how often a pod is placed when containers that start meanwhile take what was chosen.
@@ -74,6 +79,33 @@ func (a *Agent) placeLate(pod *corev1.Pod) {
 	}
 }
 
+// keepAllocated writes down what is set aside for a pod that begins.
+func (a *Agent) keepAllocated(pod *corev1.Pod) error {
+	a.placeLate(pod)
+	return a.admission.keepAllocated(pod)
+}
+
+// vacate gives back what a pod has that has ended, as its status says. The pod that comes next may have been sent here
+// for that, and would be refused if it had to wait until all that is left of this one has been removed.
+func (a *Agent) vacate(pod *corev1.Pod) {
+	if !ended(&pod.Status) || !a.cfg.Placing.Rule.On() && a.cfg.Placing.Memory == nil {
+		return
+	}
+	for _, s := range podspec.Statuses(&pod.Status) {
+		if s.State.Running != nil { // somebody else has written that it has ended
+			return
+		}
+	}
+	a.release(pod.UID)
+}
+
+// release gives back what a pod has.
+func (a *Agent) release(uid types.UID) {
+	a.memory.Release(uid)
+	a.devices.Release(uid)
+	a.cpus.Release(uid)
+}
+
 // keepPlaced writes down what a pod has; all of it, or nothing.
 func (a *Agent) keepPlaced(uid types.UID, p place.Placement) error {
 	if len(p.CPUs) == 0 && len(p.Memory) == 0 && len(p.Devices) == 0 {
@@ -90,9 +122,7 @@ func (a *Agent) keepPlaced(uid types.UID, p place.Placement) error {
 		err = a.cpus.Keep(uid, p.CPUs)
 	}
 	if err != nil { // what was written goes with the pod's folder, or is written anew
-		a.memory.Release(uid)
-		a.devices.Release(uid)
-		a.cpus.Release(uid)
+		a.release(uid)
 	}
 	return err
 }

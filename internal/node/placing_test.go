@@ -29,11 +29,8 @@ func placer(t *testing.T, dir string, change func(*Config)) *Agent {
 		change(&c)
 	}
 	a := &Agent{cfg: c, log: slog.New(slog.DiscardHandler)}
-	var err error
-	if a.cpus, err = a.newCPUs(); err != nil {
-		t.Fatal(err)
-	}
-	if a.memory, err = a.newMemory(); err != nil {
+	err := a.newPlaces()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if a.devices, err = a.newDevices(); err != nil {
@@ -44,7 +41,8 @@ func placer(t *testing.T, dir string, change func(*Config)) *Agent {
 
 func guaranteed(name, cpu, memory string) *corev1.Pod {
 	p := bound(name, cpu, 1, false)
-	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory)}
 	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
 	return p
 }
@@ -75,7 +73,8 @@ func TestPlacedWhenLetIn(t *testing.T) {
 	}
 	refused(a)
 	for range 2 {
-		if w1, w2, w3 := where(a, one), where(a, two), where(a, three); w1 != "1 on 0" || w2 != "2 on 1" || w3 != " on " {
+		if w1, w2, w3 := where(a, one), where(a, two), where(a, three); w1 != "1 on 0" || w2 != "2 on 1" ||
+			w3 != " on " {
 			t.Errorf("one has %s, two %s, three %s", w1, w2, w3)
 		}
 		a = placer(t, dir, nil)
@@ -84,13 +83,19 @@ func TestPlacedWhenLetIn(t *testing.T) {
 		}
 		refused(a)
 	}
-	a.cpus.Release("one")
-	a.memory.Release("one")
+	running := []corev1.ContainerStatus{{Name: "c",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	one.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: running}
+	a.vacate(one)
+	refused(a) // one says that it has ended, and still runs
+	one.Status.ContainerStatuses = nil
+	a.vacate(one)
 	if m := a.unfit(three); m != nil || where(a, three) != "1 on 0" {
 		t.Errorf("three, when one has ended: %+v, %s", m, where(a, three))
 	}
 	asks := guaranteed("two", "1", "5")
-	if got := a.fixed(two, asks); got != "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy" {
+	if got := a.fixed(two,
+		asks); got != "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy" {
 		t.Errorf("another amount of memory: %q", got)
 	}
 	if got := a.fixed(two, two); got != "" {
