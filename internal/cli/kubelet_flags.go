@@ -5,6 +5,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/node/numa"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -21,9 +22,10 @@ func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 		cobra.FixedCompletions([]string{server.CPUPolicyNone, server.CPUPolicyStatic},
 			cobra.ShellCompDirectiveNoFileComp))
 	f.StringToStringVar(&k.CPUOptions, "cpu-manager-policy-options", nil,
-		"options of the policy static: full-pcpus-only=true (whole cores, or the pod is refused), strict-cpu-reservation=true (other containers do not run on the reserved CPUs)")
+		"options of the policy static, each with =true: full-pcpus-only (whole cores, or the pod is refused), strict-cpu-reservation (other containers do not run on the reserved CPUs), distribute-cpus-across-numa, distribute-cpus-across-cores, align-by-socket, prefer-align-cpus-by-uncorecache")
 	f.StringVar(&k.ReservedCPUs, "reserved-cpus", k.ReservedCPUs,
 		"CPUs that are kept for the system, for example 0-1: they are not allocatable, and no container has one to itself")
+	numaFlags(cmd, k)
 	f.IntVar(&k.ReadOnlyPort, "read-only-port", k.ReadOnlyPort,
 		"port at which this node's pods and figures are shown to anybody, without TLS, as old monitoring wants it; 0 for none")
 	f.BoolVar(&k.SystemLogQuery, "enable-system-log-query", k.SystemLogQuery,
@@ -42,4 +44,30 @@ func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 		"last part of that time, in which critical pods end")
 	f.StringSliceVar(&k.ShutdownByPriority, "shutdown-grace-period-by-pod-priority", nil,
 		"instead of these two: PRIORITY=SECONDS,..., how long pods of a priority or above have, the least first")
+}
+
+// numaFlags are those of the memory manager and of the topology manager.
+func numaFlags(cmd *cobra.Command, k *server.KubeletOptions) {
+	f := cmd.Flags()
+	f.StringVar(&k.MemoryPolicy, "memory-manager-policy", k.MemoryPolicy,
+		"None, or Static: containers of guaranteed pods have their memory from as few NUMA nodes as can be, and use no others")
+	_ = cmd.RegisterFlagCompletionFunc("memory-manager-policy", // fails only for a flag that is not there
+		cobra.FixedCompletions([]string{server.MemoryPolicyNone, server.MemoryPolicyStatic},
+			cobra.ShellCompDirectiveNoFileComp))
+	f.StringArrayVar(&k.ReservedMemory, "reserved-memory", nil,
+		"memory of NUMA nodes that is kept for the system, for example '0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=1Gi': it is not allocatable")
+	f.StringVar(&k.TopologyPolicy, "topology-manager-policy", k.TopologyPolicy,
+		"how near to one another a pod's CPUs, devices and memory are: none, best-effort, restricted (on as few NUMA nodes as would hold them, or the pod is refused) or single-numa-node")
+	var policies []string
+	for _, p := range numa.Policies() {
+		policies = append(policies, string(p))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("topology-manager-policy", // fails only for a flag that is not there
+		cobra.FixedCompletions(policies, cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&k.TopologyScope, "topology-manager-scope", k.TopologyScope,
+		"what is brought together: each container, or the pod with all of its containers")
+	_ = cmd.RegisterFlagCompletionFunc("topology-manager-scope", // fails only for a flag that is not there
+		cobra.FixedCompletions([]string{server.ScopeContainer, server.ScopePod}, cobra.ShellCompDirectiveNoFileComp))
+	f.StringToStringVar(&k.TopologyOptions, "topology-manager-policy-options", nil,
+		"options of the topology manager: prefer-closest-numa-nodes=true, max-allowable-numa-nodes=12 (more than 8 take time)")
 }

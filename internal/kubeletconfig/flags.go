@@ -41,6 +41,11 @@ func flagTable() map[string]asFlag {
 		"imageMinimumGCAge":                      plain("minimum-image-ttl-duration"),
 		"logging.format":                         plain("log-format"),
 		"logging.verbosity":                      plain("v"),
+		"memoryManagerPolicy":                    plain("memory-manager-policy"),
+		"reservedMemory":                         banks("reserved-memory"),
+		"topologyManagerPolicy":                  plain("topology-manager-policy"),
+		"topologyManagerScope":                   plain("topology-manager-scope"),
+		"topologyManagerPolicyOptions":           pairs("topology-manager-policy-options", "="),
 		"maxPods":                                plain("max-pods"),
 		"memorySwap.swapBehavior":                plain("swap-behavior"),
 		"podCIDR":                                plain("pod-cidr"),
@@ -106,6 +111,33 @@ func pairs(name, between string) asFlag {
 		}
 		slices.Sort(out)
 		return Flag{name, strings.Join(out, ","), path}, nil
+	}
+}
+
+// banks is a flag that takes NODE:NAME=VALUE,... for each item, with semicolons between them.
+func banks(name string) asFlag {
+	return func(path string, v any) (Flag, error) {
+		items, ok := v.([]any)
+		if !ok {
+			return Flag{}, fmt.Errorf("%s is no list", shown(v))
+		}
+		var out []string
+		for _, one := range items {
+			item, ok := one.(map[string]any)
+			if !ok {
+				return Flag{}, fmt.Errorf("%s is no object", shown(one))
+			}
+			node := "0"
+			if n := item["numaNode"]; n != nil {
+				node = shown(n)
+			}
+			limits, err := pairs(name, "=")(path, item["limits"])
+			if err != nil {
+				return Flag{}, fmt.Errorf("limits of NUMA node %s: %w", node, err)
+			}
+			out = append(out, node+":"+limits.Value)
+		}
+		return Flag{name, strings.Join(out, ";"), path}, nil
 	}
 }
 

@@ -87,6 +87,9 @@ clusterDNS: [10.96.0.10, "fd00::a"]
 containerRuntimeEndpoint: ""
 cpuManagerReconcilePeriod: 0s
 topologyManagerPolicy: restricted
+memoryManagerPolicy: Static
+reservedMemory: [{numaNode: 0, limits: {memory: 1Gi, hugepages-2Mi: 4Mi}}, {numaNode: 1, limits: {memory: 512Mi}}]
+nodeLeaseDurationSeconds: 7
 cpuManagerPolicy: none
 evictionHard: {memory.available: 200Mi, nodefs.available: "5%"}
 logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: "0"}}, verbosity: 0}
@@ -109,13 +112,14 @@ systemReserved: {cpu: 100m}
 		flags = append(flags, f.Name+"="+f.Value)
 	}
 	want := []string{"client-ca-file=/ca.crt", "cluster-dns=10.96.0.10,fd00::a", "cpu-manager-policy=none",
-		"eviction-hard=memory.available<300Mi,nodefs.available<5%", "max-pods=70", "pod-max-pids=4096",
-		"manifest-url-header=A:b,A:c"}
+		"eviction-hard=memory.available<300Mi,nodefs.available<5%", "max-pods=70", "memory-manager-policy=Static",
+		"pod-max-pids=4096", "reserved-memory=0:hugepages-2Mi=4Mi,memory=1Gi;1:memory=512Mi", "manifest-url-header=A:b,A:c",
+		"topology-manager-policy=restricted"}
 	if !slices.Equal(flags, want) {
 		t.Errorf("flags %q, want %q", flags, want)
 	}
-	if len(got.Ignored) != 2 || !strings.HasPrefix(got.Ignored[0], `systemReserved: {"cpu":"100m"} (`) ||
-		!strings.HasPrefix(got.Ignored[1], "topologyManagerPolicy: restricted (it is always none") {
+	if len(got.Ignored) != 2 || !strings.HasPrefix(got.Ignored[0], "nodeLeaseDurationSeconds: 7 (it is always 40") ||
+		!strings.HasPrefix(got.Ignored[1], `systemReserved: {"cpu":"100m"} (`) {
 		t.Errorf("named are %q", got.Ignored)
 	}
 }

@@ -25,7 +25,6 @@ func doesTable() map[string][]string {
 		"kernelMemcgNotification":                   {"false"},
 		"localStorageCapacityIsolation":             {"true"},
 		"makeIPTablesUtilChains":                    {"false"},
-		"memoryManagerPolicy":                       {"None"},
 		"memoryReservationPolicy":                   {"None"},
 		"mergeDefaultEvictionSettings":              {"false"},
 		"protectKernelDefaults":                     {"false"},
@@ -34,8 +33,6 @@ func doesTable() map[string][]string {
 		"runOnce":                                   {"false"},
 		"seccompDefault":                            {"false"},
 		"singleProcessOOMKill":                      {"false"},
-		"topologyManagerPolicy":                     {"none"},
-		"topologyManagerScope":                      {"container"},
 		"userNamespaces.idsPerPod":                  {"65536"},
 	}
 }
@@ -85,7 +82,6 @@ func lacksTable() map[string]string {
 		"registerWithTaints":                         "taint the node with kubectl",
 		"registryBurst":                              "pulls are not limited",
 		"registryPullQPS":                            "pulls are not limited",
-		"reservedMemory":                             "there is no memory manager",
 		"serializeImagePulls":                        "each image is pulled once, and different ones at the same time",
 		"showHiddenMetricsForVersion":                "no metric is hidden",
 		"streamingConnectionIdleTimeout":             "streams stay open as long as both ends do",
@@ -94,7 +90,6 @@ func lacksTable() map[string]string {
 		"systemReserved":                             "all of the machine is allocatable",
 		"systemReservedCgroup":                       "other processes are left alone",
 		"tlsCurvePreferences":                        "they are Go's",
-		"topologyManagerPolicyOptions":               "there is no topology manager",
 		"tracing":                                    "traces are not exported",
 		"volumePluginDir":                            "there are no FlexVolumes",
 		"volumeStatsAggPeriod":                       "it is always 1m",

@@ -229,7 +229,11 @@ func (a *Agent) arrived(ctx context.Context, pod *corev1.Pod) {
 		if !cache.WaitFor(ctx, "", a.pods.HasSyncedChecker()) {
 			return // the agent ends
 		}
-		a.admission.open(ctx, slices.DeleteFunc(a.listed(), static.IsMirror))
+		pods := slices.DeleteFunc(a.listed(), static.IsMirror)
+		for _, p := range pods {
+			a.vacate(p)
+		}
+		a.admission.open(ctx, pods)
 	})
 	a.admission.judge(ctx, pod)
 }

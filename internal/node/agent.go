@@ -27,6 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/logs"
+	"github.com/wherryproject/wherry/internal/node/memory"
 	"github.com/wherryproject/wherry/internal/node/metrics"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
@@ -68,6 +69,8 @@ type Agent struct {
 	devices      *devices.Manager
 	csi          *csi.Manager // nil without an API server
 	cpus         *cpus.Manager
+	memory       *memory.Manager
+	placing      sync.Mutex // held while a pod is placed
 	ending       ending
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
@@ -129,14 +132,14 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	puller := image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
 		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
 		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
-	if a.cpus, err = a.newCPUs(); err != nil {
+	if err = a.newPlaces(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
-		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, CPUs: a.cpus, Sources: a.sources,
+		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, CPUs: a.cpus, Memory: a.memory, Sources: a.sources,
 		Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events,
 		Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell,
-		KeepAllocated: func(pod *corev1.Pod) error { return a.admission.keepAllocated(pod) }})
+		KeepAllocated: a.keepAllocated})
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,
 			Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger, Pod: a.podOf, Changed: a.changes.wait,
@@ -273,6 +276,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 			case static.IsMirror(p):
 				a.mirrors.saw(p)
 			default:
+				a.vacate(p)
 				a.admission.count(p)
 				a.admission.resized(p)
 				a.history.Pod(p, time.Now())

@@ -204,5 +204,5 @@ func (a *Agent) newAllocations() allocations {
 		changed: func(uid types.UID) {
 			a.workers.Reallocate(uid)
 			a.fresh.due(uid) // downward files show limits
-		}, fixed: a.fixedCPUs}
+		}, fixed: a.fixed}
 }

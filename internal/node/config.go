@@ -78,6 +78,8 @@ type Config struct {
 
 	// CPUs says who has CPUs to himself, and which are kept for the system.
 	CPUs CPUManager
+	// Placing says how CPUs, devices and memory are brought together on NUMA nodes.
+	Placing Placing
 
 	// KubeletFolder is where programs on the node look for the kubelet's sockets: device plug-ins to register, and
 	// those that ask who has which device. "": there are none.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,8 +147,20 @@ func (h host) ContainerID(uid types.UID, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return containerID(v, name)
+}
+
+// containerID finds a container's id. Until the worker has looked at the pod for the first time, after a restart of the
+// agent, that of the stored status holds: who runs has not begun to wait for that. (Pure.)
+func containerID(v work.View, name string) (string, error) {
 	if c := shown(v.Seen, name); c != nil {
 		return c.ID, nil
+	}
+	if s := podspec.FindStatus(&v.Pod.Status, name); len(v.Seen.Sandboxes)+len(v.Seen.Containers) == 0 && s != nil &&
+		s.State.Running != nil {
+		if _, id, ok := strings.Cut(s.ContainerID, "://"); ok {
+			return id, nil
+		}
 	}
 	return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name, waitingFor(v.Pod, name))
 }

@@ -156,14 +156,19 @@ func (a *Agent) capacity() corev1.ResourceList {
 	return list
 }
 
-// allocatable is the capacity without the memory that is huge pages and the reserved CPUs: nothing else is kept back
-// for the system, which on a machine of one's own is the owner's to say.
+// allocatable is the capacity without the memory that is huge pages and what is reserved of CPUs and memory: nothing
+// else is kept back for the system, which on a machine of one's own is the owner's to say.
 func (a *Agent) allocatable() corev1.ResourceList {
 	list := a.capacity()
 	list[corev1.ResourceMemory] = *resource.NewQuantity(max(0, a.machine.memory-a.machine.huge.total()),
 		resource.BinarySI)
 	if reserved := a.cfg.CPUs.Reserved.Size(); reserved > 0 {
 		list[corev1.ResourceCPU] = *resource.NewQuantity(int64(max(0, a.machine.cpus-reserved)), resource.DecimalSI)
+	}
+	for name, bytes := range a.cfg.Placing.Reserved {
+		if q, has := list[name]; has {
+			list[name] = *resource.NewQuantity(max(0, q.Value()-bytes), resource.BinarySI)
+		}
 	}
 	if a.devices != nil {
 		a.devices.Resources(nil, list)

@@ -34,15 +34,15 @@ func (a *Agent) newCPUs() (*cpus.Manager, error) {
 		Retry: func(uid types.UID) { a.workers.Retry(uid) }, Logger: a.log})
 }
 
-// unfit refuses pods that this node could never give what they ask for.
+// unfit refuses pods that this node could never give what they ask for, or not near together. One that it lets in has
+// been given its place.
 func (a *Agent) unfit(pod *corev1.Pod) *fit.Misfit {
-	if !a.cfg.CPUs.Static {
-		return nil
+	if a.cfg.CPUs.Static {
+		if why := a.cpus.Policy().Misaligned(pod); why != "" {
+			return &fit.Misfit{Reason: "SMTAlignmentError", Message: why}
+		}
 	}
-	if why := a.cpus.Policy().Misaligned(pod); why != "" {
-		return &fit.Misfit{Reason: "SMTAlignmentError", Message: why}
-	}
-	return nil
+	return a.place(pod)
 }
 
 // fixedCPUs says why the CPUs of a pod cannot be changed in place, in the kubelet's words.
@@ -50,15 +50,8 @@ func (a *Agent) fixedCPUs(now, asks *corev1.Pod) string {
 	if !a.cfg.CPUs.Static || podspec.QOSClass(now) != corev1.PodQOSGuaranteed {
 		return ""
 	}
-	were := map[string]*corev1.Container{}
-	for c := range podspec.OwnContainers(&now.Spec) {
-		were[c.Container.Name] = c.Container
-	}
-	for c := range podspec.OwnContainers(&asks.Spec) {
-		was := were[c.Container.Name]
-		if was != nil && !was.Resources.Requests.Cpu().Equal(*c.Container.Resources.Requests.Cpu()) {
-			return "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy"
-		}
+	if differ(now, asks, func(*corev1.Container) bool { return true }, corev1.ResourceCPU) {
+		return "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy"
 	}
 	return ""
 }

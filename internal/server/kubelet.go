@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/node"
+	"github.com/wherryproject/wherry/internal/node/numa"
 	"github.com/wherryproject/wherry/internal/node/shutdown"
 	"github.com/wherryproject/wherry/internal/node/systemlogs"
 )
@@ -25,15 +26,20 @@ import (
 // KubeletOptions are flags and fields of the kubelet's configuration that are about this node alone, with its meanings.
 type KubeletOptions struct {
 	// Dir is where programs on the node look for a kubelet's sockets; "": see [Options.kubeletDir].
-	Dir            string
-	CPUPolicy      string            // none or static
-	CPUOptions     map[string]string // of the policy static, by the kubelet's names
-	ReservedCPUs   string            // a list such as 0-1
-	ReadOnlyPort   int               // 0: there is none
-	SystemLogQuery bool              // whether /logs/?query= is answered
-	LogMaxSize     string            // a quantity: bytes of a container's log before it is rotated
-	LogMaxFiles    int
-	SwapBehavior   string // NoSwap or LimitedSwap
+	Dir             string
+	CPUPolicy       string            // none or static
+	CPUOptions      map[string]string // of the policy static, by the kubelet's names
+	ReservedCPUs    string            // a list such as 0-1
+	MemoryPolicy    string            // None or Static
+	ReservedMemory  []string          // such as 0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=1Gi
+	TopologyPolicy  string            // one of numa.Policies
+	TopologyScope   string            // container or pod
+	TopologyOptions map[string]string // by the kubelet's names
+	ReadOnlyPort    int               // 0: there is none
+	SystemLogQuery  bool              // whether /logs/?query= is answered
+	LogMaxSize      string            // a quantity: bytes of a container's log before it is rotated
+	LogMaxFiles     int
+	SwapBehavior    string // NoSwap or LimitedSwap
 
 	// How long pods have to end when the machine goes down: all of it, the critical ones' part, or by priority as
 	// PRIORITY=SECONDS. 0 and none: they are not ended.
@@ -54,7 +60,8 @@ const (
 )
 
 func defaultKubelet() KubeletOptions {
-	return KubeletOptions{CPUPolicy: CPUPolicyNone, LogMaxSize: "10Mi", LogMaxFiles: 5, SwapBehavior: NoSwap}
+	return KubeletOptions{CPUPolicy: CPUPolicyNone, MemoryPolicy: MemoryPolicyNone, TopologyPolicy: string(numa.None),
+		TopologyScope: ScopeContainer, LogMaxSize: "10Mi", LogMaxFiles: 5, SwapBehavior: NoSwap}
 }
 
 // validateKubelet says all that is wrong with them.
@@ -67,6 +74,9 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 		fail("--read-only-port: %d is the port of another API of this server", p)
 	}
 	if _, err := k.cpus(); err != nil {
+		fail("%w", err)
+	}
+	if _, err := k.placing(); err != nil {
 		fail("%w", err)
 	}
 	if k.Dir != "" && k.Dir != NoKubeletDir && !filepath.IsAbs(k.Dir) {
@@ -97,6 +107,9 @@ func (o Options) kubelet(c *node.Config) error {
 	c.LogMaxSize, c.LogMaxFiles = size.Value(), k.LogMaxFiles
 	c.KubeletFolder = o.kubeletDir()
 	if c.CPUs, err = k.cpus(); err != nil {
+		return err
+	}
+	if c.Placing, err = k.placing(); err != nil {
 		return err
 	}
 	c.SystemLogs, c.LimitedSwap = k.systemLogs(), k.SwapBehavior == LimitedSwap

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,8 +16,11 @@ import (
 // onCPUs prints the CPUs that the kernel lets a process run on.
 const onCPUs = "grep Cpus_allowed_list /proc/self/status | cut -f2"
 
+// cpuQuota prints how much CPU time the kernel lets a container have in each period; -1 for as much as there is.
+const cpuQuota = "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d \" \" -f1 /sys/fs/cgroup/cpu.max | sed s/max/-1/"
+
 // TestCPUManager proves PL-33: with the policy static a guaranteed pod that requests a whole CPU has it to itself, its
-// init container before it too; others are moved off it while it runs, debuggers and what was there before among them,
+// init container before it too, and no quota; others are moved off it while it runs, debuggers and what was there before among them,
 // and back when it has ended; the reserved CPU is nobody's alone and not allocatable; a killed server changes nothing
 // of it, and the policy none takes it back.
 func TestCPUManager(t *testing.T) {
@@ -48,6 +52,12 @@ spec:
 `
 	first := k.up("metadata: {name: first}" + whole)
 	k.says("first", "c", onCPUs+"; cat /v/first", own1+"\n"+own1)
+	k.says("first", "c", cpuQuota, "-1")
+	if _, err := os.Stat("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"); err == nil { // cgroup v2 is tested by package cgroup
+		if got := k.value(k.cgroupOf("cpu", first), "cpu.cfs_quota_us"); got != "-1" {
+			t.Errorf("the quota of the pod's cgroup is %s", got)
+		}
+	}
 	k.until("free", onCPUs, rest)
 	k.up("metadata: {name: later}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
 	k.says("later", "c", onCPUs, rest)
@@ -86,6 +96,7 @@ spec:
 	k.restart() // with policy none
 	k.until("free", onCPUs, all)
 	k.until("second", onCPUs, all)
+	k.until("second", cpuQuota, "50000") // what it was to be resized to
 }
 
 // until waits until a script in a pod's only main container says so.

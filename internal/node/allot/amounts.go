@@ -79,6 +79,12 @@ func Pod(pod *corev1.Pod) Amounts {
 		Memory: bounded.Memory().Value()}
 }
 
+// Unbound is without a bound of CPU time, as who has CPUs to himself is given it: those are bound enough (PL-33).
+func (a Amounts) Unbound() Amounts {
+	a.Quota = 0
+	return a
+}
+
 // Same tells whether the kernel gives the same. Weights of cgroup v2 are coarser than shares.
 func (a Amounts) Same(b Amounts) bool {
 	return a.Quota == b.Quota && a.Memory == b.Memory && (a.Shares == b.Shares || Weight(a.Shares) == Weight(b.Shares))

@@ -11,6 +11,7 @@ type Size struct {
 	CPULimit      int64 `json:"cpuLimit,omitempty"`
 	MemoryRequest int64 `json:"memoryRequest,omitempty"`
 	MemoryLimit   int64 `json:"memoryLimit,omitempty"`
+	Unbound       bool  `json:"unbound,omitempty"` // it was made with CPUs to itself, and no bound of CPU time
 }
 
 // SizeOf is the size of a container of the pod.
@@ -22,7 +23,11 @@ func SizeOf(pod *corev1.Pod, c *corev1.Container) Size {
 
 // Amounts is what a container of this size was given.
 func (s Size) Amounts() Amounts {
-	return Amounts{Shares: Shares(s.CPURequest), Quota: Quota(s.CPULimit), Memory: s.MemoryLimit}
+	a := Amounts{Shares: Shares(s.CPURequest), Quota: Quota(s.CPULimit), Memory: s.MemoryLimit}
+	if s.Unbound {
+		return a.Unbound()
+	}
+	return a
 }
 
 // Restarts tells whether a container that was made with this size has to be made again to have another one, by its

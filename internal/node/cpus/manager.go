@@ -97,10 +97,11 @@ func New(c Config) (*Manager, error) {
 	return m, nil
 }
 
-// Give says on which CPUs a container is to run: its own, or the shared ones. The pod's folder must be there.
-func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) (string, error) {
+// Give says on which CPUs a container is to run, and whether they are its own or the shared ones. The pod's folder must
+// be there.
+func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) (cpus string, own bool, err error) {
 	if m.cfg.Off {
-		return "", nil
+		return "", false, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +110,7 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 		n = pin.Whole(pod, c)
 	}
 	if n == 0 {
-		return m.shared().String(), nil
+		return m.shared().String(), false, nil
 	}
 	before := map[string]bool{}
 	for _, name := range podspec.EndedBefore(&pod.Spec, c.Name) {
@@ -119,10 +120,10 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 		Taken: m.taken(pod.UID)})
 	if err != nil {
 		m.waiting[pod.UID] = true
-		return "", fmt.Errorf("%w; the container waits until some come free", err)
+		return "", false, fmt.Errorf("%w; the container waits until some come free", err)
 	}
 	if m.pods[pod.UID][c.Name].Equals(set) {
-		return set.String(), nil
+		return set.String(), true, nil
 	}
 	held := maps.Clone(m.pods[pod.UID])
 	if held == nil {
@@ -130,11 +131,37 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 	}
 	held[c.Name] = set
 	if err := write(filepath.Join(m.cfg.PodsFolder, string(pod.UID), fileName), held); err != nil {
-		return "", fmt.Errorf("CPUs cannot be given before that is written down: %w", err)
+		return "", false, fmt.Errorf("CPUs cannot be given before that is written down: %w", err)
 	}
 	m.pods[pod.UID] = held
 	m.wake()
-	return set.String(), nil
+	return set.String(), true, nil
+}
+
+// Keep writes down which CPUs a pod's containers are to have when they start, before it is let in. It fails where
+// somebody has got some of them meanwhile. The pod's folder must be there.
+func (m *Manager) Keep(uid types.UID, held pin.Held) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	taken := m.taken(uid)
+	for container, set := range held {
+		if both := set.Intersection(taken); !both.IsEmpty() {
+			return fmt.Errorf("container %s: another pod has got CPUs %s meanwhile", container, both)
+		}
+	}
+	if err := write(filepath.Join(m.cfg.PodsFolder, string(uid), fileName), held); err != nil {
+		return fmt.Errorf("CPUs cannot be given before that is written down: %w", err)
+	}
+	m.pods[uid] = held
+	m.wake()
+	return nil
+}
+
+// Taken are the CPUs that all pods but one have to themselves.
+func (m *Manager) Taken(but types.UID) cpuset.CPUSet {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.taken(but)
 }
 
 // taken are the CPUs of all pods but one. Called with the lock held.
@@ -207,6 +234,24 @@ func (m *Manager) Of(uid types.UID) pin.Held {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.pods[uid])
+}
+
+// Unbound says which of a pod's containers have CPUs to themselves, and whether the pod has or will have such ones:
+// what bounds their CPU time otherwise does not (Kubernetes' DisableCPUQuotaWithExclusiveCPUs).
+func (m *Manager) Unbound(pod *corev1.Pod) (containers map[string]bool, whole bool) {
+	if m.cfg.Off {
+		return nil, false
+	}
+	for c := range podspec.OwnContainers(&pod.Spec) {
+		whole = whole || pin.Whole(pod, c.Container) > 0
+	}
+	for name := range m.Of(pod.UID) {
+		if containers == nil {
+			containers = map[string]bool{}
+		}
+		containers[name] = true
+	}
+	return containers, whole
 }
 
 // Policy is what holds for all containers.

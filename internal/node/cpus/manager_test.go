@@ -114,7 +114,7 @@ func podOf(uid, cpu string) *corev1.Pod {
 
 // starts has a container made and run.
 func (w *world) starts(p *corev1.Pod) error {
-	cpus, err := w.Give(p, &p.Spec.Containers[0], podspec.Main)
+	cpus, _, err := w.Give(p, &p.Spec.Containers[0], podspec.Main)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func TestMoves(t *testing.T) {
 		w.end()
 		w.begin(true)
 		w.runtime.has(t, map[string]string{"loose/c": "0-3", "/debug": "0-3", "two/c": "0-3"})
-		if cpus, err := w.Give(podOf("one", "2"), &podOf("one", "2").Spec.Containers[0], podspec.Main); cpus != "" ||
+		if cpus, _, err := w.Give(podOf("one", "2"), &podOf("one", "2").Spec.Containers[0], podspec.Main); cpus != "" ||
 			err != nil {
 			t.Errorf("with policy none: %q, %v", cpus, err)
 		}
@@ -192,7 +192,7 @@ func TestGivenAwayMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		loose, one := podOf("loose", "500m"), podOf("one", "1")
-		cpus, err := w.Give(loose, &loose.Spec.Containers[0], podspec.Main)
+		cpus, _, err := w.Give(loose, &loose.Spec.Containers[0], podspec.Main)
 		if err != nil || cpus != "0-3" {
 			t.Fatal(cpus, err)
 		}
@@ -206,7 +206,7 @@ func TestGivenAwayMeanwhile(t *testing.T) {
 		w.runtime.mu.Unlock()
 		w.Started("loose", "c", "loose/c")
 		w.runtime.has(t, map[string]string{"one/c": "1", "loose/c": "0,2-3"})
-		if cpus, err := w.Give(one, &one.Spec.Containers[0], podspec.Ephemeral); err != nil || cpus != "0,2-3" {
+		if cpus, _, err := w.Give(one, &one.Spec.Containers[0], podspec.Ephemeral); err != nil || cpus != "0,2-3" {
 			t.Errorf("a debug container: %q, %v", cpus, err)
 		}
 		w.end()
@@ -250,23 +250,30 @@ func TestReadMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := ReadMachine(dir); err == nil {
+	if _, err := ReadMachine(dir, filepath.Join(dir, "nodes")); err == nil {
 		t.Error("no machine is one")
 	}
 	file("online", "0-1,3\n")
 	file("cpu0/topology/core_id", "7\n")
 	file("cpu0/topology/physical_package_id", "1\n")
 	file("cpu1/topology/core_id", "-1\n")
-	m, err := ReadMachine(dir)
-	want := pin.Machine{{ID: 0, Core: 7, Socket: 1}, {ID: 1, Core: 1}, {ID: 3, Core: 3}}
+	file("cpu1/cache/index2/level", "2\n")
+	file("cpu1/cache/index2/shared_cpu_list", "0-1\n")
+	file("cpu1/cache/index3/level", "3\n")
+	file("cpu1/cache/index3/shared_cpu_list", "1,5\n")
+	file("nodes/node2/cpulist", "1\n")
+	file("nodes/node3/cpulist", "\n") // memory alone
+	m, err := ReadMachine(dir, filepath.Join(dir, "nodes"))
+	want := pin.Machine{{ID: 0, Core: 7, Socket: 1}, {ID: 1, Core: 1, Node: 2, Cache: 1}, {ID: 3, Core: 3}}
 	if err != nil || len(m) != 3 || m[0] != want[0] || m[1] != want[1] || m[2] != want[2] {
 		t.Errorf("%+v, %v", m, err)
 	}
 	file("online", "x")
-	if _, err := ReadMachine(dir); err == nil || !strings.Contains(err.Error(), "which CPUs are online") {
+	if _, err := ReadMachine(dir, filepath.Join(dir, "nodes")); err == nil ||
+		!strings.Contains(err.Error(), "which CPUs are online") {
 		t.Errorf("%v", err)
 	}
-	if real, err := ReadMachine(SystemFolder); err != nil || real.ThreadsPerCore() < 1 {
+	if real, err := ReadMachine(SystemFolder, NodesFolder); err != nil || real.ThreadsPerCore() < 1 {
 		t.Errorf("this machine: %+v, %v", real, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/devices/devicetest"
 	"github.com/wherryproject/wherry/internal/node/kubeletsocket"
+	"github.com/wherryproject/wherry/internal/node/numa/place"
 )
 
 const gpu = "vendor.example/gpu"
@@ -395,4 +396,38 @@ func TestNoStartWithoutPreStart(t *testing.T) {
 	if got := p.Calls(); !slices.Equal(got, []string{"PreStart a"}) {
 		t.Errorf("asked %q", got)
 	}
+}
+
+// PL-33: devices that were chosen when the pod came are nobody else's, also after a restart; when the container starts
+// its plug-in may choose others that are as near, but none that are farther.
+func TestReserve(t *testing.T) {
+	n := newNode(t)
+	at := func(id string, node int64) *plugin.Device {
+		return &plugin.Device{ID: id, Health: plugin.Healthy,
+			Topology: &plugin.TopologyInfo{Nodes: []*plugin.NUMANode{{ID: node}}}}
+	}
+	list := []*plugin.Device{at("a", 0), at("b", 1), at("c", 1)}
+	p := n.plugin(nil, list...)
+	one := pod("one", map[string]int64{"i": 1}, map[string]int64{"c": 1})
+	reserved := func(id string) map[string]map[string]place.Reserved {
+		return map[string]map[string]place.Reserved{"c": {gpu: {IDs: []string{id}, Near: []int64{1}}},
+			"i": {gpu: {IDs: []string{id}, Near: []int64{1}}}}
+	}
+	if err := n.Reserve("one", reserved("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Reserve("two", reserved("b")); err == nil ||
+		err.Error() != "container c: another pod has got device b of "+gpu+" meanwhile" &&
+			err.Error() != "container i: another pod has got device b of "+gpu+" meanwhile" {
+		t.Errorf("it is another's too: %v", err)
+	}
+	p.Stop()
+	n.again()
+	if d := n.Facts()[gpu]; !d.Taken["b"] || d.Taken["a"] {
+		t.Errorf("after a restart %+v", d)
+	}
+	n.plugin(nil, list...)
+	n.gives(one, "i", "b")
+	n.gives(one, "c", "b")
+	n.gives(pod("two", nil, map[string]int64{"c": 1}), "c", "a")
 }

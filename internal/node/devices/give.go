@@ -159,8 +159,14 @@ func (m *Manager) wish(pod *corev1.Pod, container, name string, need int) grant.
 	defer m.mu.Unlock()
 	w := grant.Wish{Resource: name, Need: need, Devices: m.resources[name].list, Taken: map[string]bool{},
 		Pod: grant.Held{}, Before: podspec.EndedBefore(&pod.Spec, container), Container: container}
+	own := m.pods[pod.UID].get(container, name)
+	w.Near = own.Near
 	for uid, h := range m.pods {
 		for c, has := range h {
+			if uid == pod.UID && has[name].Reserved &&
+				(c == container || slices.Contains(podspec.EndedBefore(&pod.Spec, c), container)) {
+				continue // it, or one that takes over from it, may as well have another that is as near
+			}
 			ids := has[name].IDs
 			if uid == pod.UID {
 				w.Pod[c] = ids
@@ -181,7 +187,7 @@ func (m *Manager) preferred(ctx context.Context, name string, o grant.Offer,
 	defer cancel()
 	r, err := client.GetPreferredAllocation(ctx, &plugin.PreferredAllocationRequest{
 		ContainerRequests: []*plugin.ContainerPreferredAllocationRequest{{AvailableDeviceIDs: o.Free,
-			MustIncludeDeviceIDs: o.Must, AllocationSize: int32(o.Need)}}})
+			MustIncludeDeviceIDs: o.Musts(), AllocationSize: int32(o.Need)}}})
 	if err != nil || len(r.GetContainerResponses()) != 1 {
 		m.cfg.Logger.Warn("a device plug-in does not say which devices it prefers", "resource", name, "err", err)
 		return nil

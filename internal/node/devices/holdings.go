@@ -28,6 +28,10 @@ type holding struct {
 	Answer []byte `json:"answer,omitempty"`
 	// PreStart says that the plug-in wants to be asked before each start: it may reset the devices.
 	PreStart bool `json:"preStart,omitempty"`
+	// Reserved says that the container has not started yet: it is to have these devices, or others that are as near to
+	// the NUMA nodes Near.
+	Reserved bool    `json:"reserved,omitempty"`
+	Near     []int64 `json:"near,omitempty"`
 }
 
 func newHolding(ids []string, answer *plugin.ContainerAllocateResponse, preStart bool) (holding, error) {
@@ -49,8 +53,10 @@ func (h holding) MarshalJSON() ([]byte, error) {
 		IDs    []string `json:"ids"`
 		Answer *[]byte  `json:"answer,omitempty"`
 
-		PreStart bool `json:"preStart,omitempty"`
-	}{h.IDs, answerOrNil(h.Answer), h.PreStart})
+		PreStart bool    `json:"preStart,omitempty"`
+		Reserved bool    `json:"reserved,omitempty"`
+		Near     []int64 `json:"near,omitempty"`
+	}{h.IDs, answerOrNil(h.Answer), h.PreStart, h.Reserved, h.Near})
 }
 
 func answerOrNil(b []byte) *[]byte {

@@ -48,6 +48,8 @@ type ContainerInput struct {
 	Devices        *devices.Given // nil: none
 	BlockDevices   []*runtimeapi.Device
 	CPUs           string // that it runs on; "": all
+	Own            bool   // nobody else runs on them
+	Memory         string // NUMA nodes whose memory it may use; "": all
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -85,7 +87,10 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if at := c.TerminationMessagePath; at != "" && in.TerminationLog != "" && !mounted(in.Mounts, at) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
-	config.Linux.Resources.CpusetCpus = in.CPUs
+	config.Linux.Resources.CpusetCpus, config.Linux.Resources.CpusetMems = in.CPUs, in.Memory
+	if in.Own {
+		config.Linux.Resources.CpuQuota = 0
+	}
 	if in.Devices != nil {
 		addDevices(config, in.Devices)
 	}
@@ -148,7 +153,9 @@ func containerAnnotations(in ContainerInput) map[string]string {
 		a[annotationRound] = strconv.Itoa(in.Round)
 	}
 	if in.Kind != podspec.Ephemeral {
-		a[annotationSize] = sizeText(allot.SizeOf(in.Pod, in.Container))
+		size := allot.SizeOf(in.Pod, in.Container)
+		size.Unbound = in.Own
+		a[annotationSize] = sizeText(size)
 	}
 	if g := in.Pod.Spec.TerminationGracePeriodSeconds; g != nil {
 		a[cri.AnnotationPodGracePeriod] = strconv.FormatInt(*g, 10)

@@ -143,9 +143,12 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 		}
 	}
 	if r.CPUs != nil {
-		if in.CPUs, err = r.CPUs.Give(t.Pod, c.spec, c.kind); err != nil {
+		if in.CPUs, in.Own, err = r.CPUs.Give(t.Pod, c.spec, c.kind); err != nil {
 			return "", &fail{reasonCreate, err}
 		}
+	}
+	if r.Memory != nil && c.kind != podspec.Ephemeral {
+		in.Memory = r.Memory.Nodes(t.Pod.UID, t.Container)
 	}
 	config, err := ContainerConfig(in)
 	if err != nil {

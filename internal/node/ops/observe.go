@@ -35,6 +35,9 @@ func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error
 	if r.Devices != nil {
 		seen.Devices = r.Devices.Health(pod.UID)
 	}
+	if r.CPUs != nil {
+		seen.Unbound, seen.UnboundPod = r.CPUs.Unbound(pod)
+	}
 	for _, s := range o.Sandboxes {
 		seen.Sandboxes = append(seen.Sandboxes, sandboxFacts(s))
 	}

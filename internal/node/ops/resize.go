@@ -24,6 +24,17 @@ func (r *Runner) keepAllocated(pod *corev1.Pod) error {
 	return r.KeepAllocated(pod)
 }
 
+// ensureCgroup makes the pod's cgroup.
+func (r *Runner) ensureCgroup(pod *corev1.Pod) error {
+	if err := r.Cgroups.EnsurePod(pod); err != nil || r.CPUs == nil {
+		return err
+	}
+	if _, unbound := r.CPUs.Unbound(pod); unbound {
+		return r.Cgroups.ResizePod(pod, allot.Pod(pod).Unbound())
+	}
+	return nil
+}
+
 // resizePod sets what the pod's cgroup gives. A limit of memory below what is in use would have the kernel kill.
 func (r *Runner) resizePod(t work.Task) error {
 	if r.Cgroups == nil {

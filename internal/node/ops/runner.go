@@ -19,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/memory"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/refs"
@@ -34,8 +35,8 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Users, Devices, CPUs, Services, HandlerOf, Cgroups, Started and
-// KeepAllocated are required.
+// Config is what a Runner works with. All fields but Users, Devices, CPUs, Memory, Services, HandlerOf, Cgroups,
+// Started and KeepAllocated are required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
@@ -46,6 +47,7 @@ type Config struct {
 	Sources  *refs.Sources
 	Devices  *devices.Manager         // nil: there are no device plug-ins
 	CPUs     *cpus.Manager            // nil: nobody has CPUs to himself
+	Memory   *memory.Manager          // nil: everybody may use that of all NUMA nodes
 	Services func() []*corev1.Service // of all namespaces; nil for none
 	// HandlerOf returns the handler of a runtime class; nil: pods that name one are not run.
 	HandlerOf func(ctx context.Context, class string) (string, error)
@@ -170,6 +172,9 @@ func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
 	}
 	if r.CPUs != nil {
 		r.CPUs.Release(t.Pod.UID)
+	}
+	if r.Memory != nil {
+		r.Memory.Release(t.Pod.UID)
 	}
 	if r.Cgroups == nil {
 		return nil

@@ -58,7 +58,7 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 		if err := r.endStrays(ctx, t.Pod); err != nil {
 			return err
 		}
-		if err := r.Cgroups.EnsurePod(t.Pod); err != nil {
+		if err := r.ensureCgroup(t.Pod); err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,9 @@ type shift struct {
 // shifting compares what is given with what is set aside.
 func (v *view) shifting() shift {
 	s := shift{want: allot.Pod(v.Pod)}
+	if v.Seen.UnboundPod {
+		s.want = s.want.Unbound()
+	}
 	if g := v.Seen.Group; g != nil && v.boxed() && !g.Same(s.want) && v.Heard.Given[Key{Verb: ResizePod}] != s.want {
 		s.group = true
 		s.short = !g.Same(g.Raised(s.want))
@@ -45,11 +48,20 @@ func (v *view) shifting() shift {
 			s.anew = true
 			return
 		}
-		if given, known := v.given(m); known && !given.Same(allot.Container(v.Pod, m.spec)) {
+		if given, known := v.given(m); known && !given.Same(v.portion(m)) {
 			s.gaps = append(s.gaps, m)
 		}
 	})
 	return s
+}
+
+// portion is what m is to be given.
+func (v *view) portion(m *member) allot.Amounts {
+	a := allot.Container(v.Pod, m.spec)
+	if v.Seen.Unbound[m.spec.Name] {
+		return a.Unbound()
+	}
+	return a
 }
 
 // given is what m, if it runs, is given: what the runtime says, or, where it says nothing of that or was last told just
@@ -60,7 +72,7 @@ func (v *view) given(m *member) (given allot.Amounts, known bool) {
 	}
 	told, ok := v.Heard.Given[Key{Verb: ResizeContainer, Container: m.spec.Name, Attempt: m.newest.Attempt}]
 	switch {
-	case ok && (m.newest.Given == nil || told == allot.Container(v.Pod, m.spec)):
+	case ok && (m.newest.Given == nil || told == v.portion(m)):
 		return told, true
 	case m.newest.Given != nil:
 		return *m.newest.Given, true
@@ -73,7 +85,7 @@ func (v *view) given(m *member) (given allot.Amounts, known bool) {
 // madeOtherwise tells whether m was made with another size, and not started yet.
 func (v *view) madeOtherwise(m *member) bool {
 	return m.here && !m.live() && !m.newest.Exited() && m.newest.Made != nil &&
-		!m.newest.Made.Amounts().Same(allot.Container(v.Pod, m.spec))
+		!m.newest.Made.Amounts().Same(v.portion(m))
 }
 
 // outgrown tells whether m, which runs, is to be started again for its new size, by its resize policy.
@@ -109,11 +121,11 @@ func (v *view) fit() {
 	less := false
 	for _, m := range v.shift.gaps {
 		given, _ := v.given(m)
-		less = less || given.Tightens(allot.Container(v.Pod, m.spec))
+		less = less || given.Tightens(v.portion(m))
 	}
 	for _, m := range v.shift.gaps {
 		given, _ := v.given(m)
-		want := allot.Container(v.Pod, m.spec)
+		want := v.portion(m)
 		if less && !given.Tightens(want) {
 			v.why(m.spec.Name, "is resized when others have become smaller")
 			continue
@@ -229,7 +241,7 @@ func (v *view) tellResources(m *member, s *corev1.ContainerStatus) {
 	s.AllocatedResources, s.AllocatedResourcesStatus = m.spec.Resources.Requests, v.Seen.Devices[m.spec.Name]
 	s.Resources = m.spec.Resources.DeepCopy()
 	if given, known := v.given(m); known && m.kind != podspec.Ephemeral {
-		s.Resources = allot.Tell(m.spec.Resources, allot.Container(v.Pod, m.spec), given)
+		s.Resources = allot.Tell(m.spec.Resources, v.portion(m), given)
 	}
 }
 

@@ -40,7 +40,13 @@ func (f *facts) fitting() *facts {
 	return f
 }
 
-// TestResize proves PL-14: what is wanted of a resize, in which order, and what is told of it.
+// unbound has the first main have CPUs to itself.
+func (f *facts) unbound() *facts {
+	f.Seen.Unbound, f.Seen.UnboundPod = map[string]bool{f.Pod.Spec.Containers[0].Name: true}, true
+	return f
+}
+
+// TestResize proves PL-14, and PL-33 where somebody has CPUs to himself: what is wanted of a resize, in which order, and what is told of it.
 func TestResize(t *testing.T) {
 	up := func(letters string, milli ...int64) *facts {
 		f := about(letters, corev1.RestartPolicyOnFailure).boxed().sizedTo(milli...)
@@ -77,6 +83,18 @@ func TestResize(t *testing.T) {
 			c := &f.Pod.Spec.Containers[0]
 			f.Heard.Given = map[Key]allot.Amounts{{Verb: ResizeContainer, Container: "n0"}: allot.Container(f.Pod, c), {Verb: ResizePod}: allot.Pod(f.Pod)}
 		}), event: "ResizeCompleted"},
+		"CPUs of its own": {f: up("n", 1000).unbound().but(func(f *facts) {
+			group, give := f.Seen.Group.Unbound(), f.Seen.Containers[0].Given.Unbound()
+			f.Seen.Group, f.Seen.Containers[0].Given, f.Seen.Containers[0].Made.Unbound = &group, &give, true
+		})},
+		"CPUs of its own, as it was made": {f: up("n", 1000).unbound().but(func(f *facts) {
+			f.Seen.Group, f.Seen.Containers[0].Given, f.Seen.Containers[0].Made.Unbound = nil, nil, true
+		})},
+		"CPUs of its own from now on": {f: up("n", 1000).unbound(), ops: "ResizePod", condition: "-"},
+		"CPUs of its own taken back": {f: up("n", 1000).but(func(f *facts) {
+			give := f.Seen.Containers[0].Given.Unbound()
+			f.Seen.Containers[0].Given = &give
+		}), ops: "ResizeContainer n0/0", condition: "-"},
 		"put off": {f: up("n", 100).but(func(f *facts) { f.Resize = &Resize{Reason: tight, Message: "no room"} }), pending: tight},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -184,6 +184,10 @@ type Seen struct {
 	Logs       bool           // the pod's log folder is there
 	// Devices that containers have by their resources, and how those are, by container.
 	Devices map[string][]corev1.ResourceStatus
+	// Unbound are the containers that have CPUs to themselves, and so no bound of CPU time; UnboundPod says that the
+	// pod has or will have such ones (PL-33).
+	Unbound    map[string]bool
+	UnboundPod bool
 }
 
 // Failure is what remains of an operation that failed, until one with the same key succeeds.

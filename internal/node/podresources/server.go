@@ -5,6 +5,7 @@ package podresources
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/wherryproject/wherry/internal/node/devices"
+	"github.com/wherryproject/wherry/internal/node/numa/bank"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -28,6 +30,9 @@ type Source interface {
 	// CPUs are those that containers of the pod have to themselves, AllocatableCPUs all that could be given so.
 	CPUs(types.UID) map[string][]int64
 	AllocatableCPUs() []int64
+	// Memory is what containers of the pod have of which NUMA nodes, AllocatableMemory what could be given so.
+	Memory(types.UID) bank.Held
+	AllocatableMemory() bank.Machine
 }
 
 // Serve answers at l until ctx ends, and closes it.
@@ -80,20 +85,20 @@ func (l *lister) Get(_ context.Context,
 func (l *lister) GetAllocatableResources(context.Context,
 	*podresourcesapi.AllocatableResourcesRequest) (*podresourcesapi.AllocatableResourcesResponse, error) {
 	return &podresourcesapi.AllocatableResourcesResponse{Devices: words(l.from.Allocatable()),
-		CpuIds: l.from.AllocatableCPUs()}, nil
+		CpuIds: l.from.AllocatableCPUs(), Memory: machineWords(l.from.AllocatableMemory())}, nil
 }
 
 // of tells of one pod's containers: those that run beside one another, as the kubelet does, in the order of the spec.
 func (l *lister) of(p *corev1.Pod) *podresourcesapi.PodResources {
 	out := &podresourcesapi.PodResources{Name: p.Name, Namespace: p.Namespace}
-	held, cpus := l.from.Held(p.UID), l.from.CPUs(p.UID)
+	held, cpus, memory := l.from.Held(p.UID), l.from.CPUs(p.UID), l.from.Memory(p.UID)
 	for c := range podspec.Containers(&p.Spec) {
 		if c.Kind == podspec.Ephemeral || c.Kind == podspec.Init {
 			continue
 		}
 		out.Containers = append(out.Containers,
 			&podresourcesapi.ContainerResources{Name: c.Container.Name, Devices: words(held[c.Container.Name]),
-				CpuIds: cpus[c.Container.Name]})
+				CpuIds: cpus[c.Container.Name], Memory: memoryWords(memory[c.Container.Name])})
 	}
 	return out
 }
@@ -108,6 +113,37 @@ func words(shares []devices.Share) (out []*podresourcesapi.ContainerDevices) {
 			}
 		}
 		out = append(out, d)
+	}
+	return out
+}
+
+// memoryWords tells of what a container has: each resource once, with the nodes that it may use.
+func memoryWords(share bank.Share) (out []*podresourcesapi.ContainerMemory) {
+	sum := bank.Amounts{}
+	for _, amounts := range share.Of {
+		for name, n := range amounts {
+			sum[name] += n
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sum)) {
+		m := &podresourcesapi.ContainerMemory{MemoryType: string(name), Size: uint64(sum[name]),
+			Topology: &podresourcesapi.TopologyInfo{}}
+		for _, node := range share.Nodes.Nodes() {
+			m.Topology.Nodes = append(m.Topology.Nodes, &podresourcesapi.NUMANode{ID: int64(node)})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// machineWords tells of what each node has for pods.
+func machineWords(m bank.Machine) (out []*podresourcesapi.ContainerMemory) {
+	for _, node := range slices.Sorted(maps.Keys(m)) {
+		for _, name := range slices.Sorted(maps.Keys(m[node])) {
+			out = append(out, &podresourcesapi.ContainerMemory{MemoryType: string(name),
+				Size:     uint64(max(0, m[node][name])),
+				Topology: &podresourcesapi.TopologyInfo{Nodes: []*podresourcesapi.NUMANode{{ID: int64(node)}}}})
+		}
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/kubeletsocket"
+	"github.com/wherryproject/wherry/internal/node/numa/bank"
 )
 
 type source struct{}
@@ -46,6 +47,17 @@ func (source) CPUs(uid types.UID) map[string][]int64 {
 		return nil
 	}
 	return map[string][]int64{"m": {2, 3}}
+}
+
+func (source) Memory(uid types.UID) bank.Held {
+	if uid != "1" {
+		return nil
+	}
+	return bank.Held{"m": {Nodes: 3, Of: map[int]bank.Amounts{0: {"memory": 5, "hugepages-2Mi": 2}, 1: {"memory": 3}}}}
+}
+
+func (source) AllocatableMemory() bank.Machine {
+	return bank.Machine{0: {"memory": 6, "hugepages-2Mi": 2}, 1: {"memory": 6}}
 }
 
 func (source) AllocatableCPUs() []int64 { return []int64{1, 2, 3} }
@@ -89,6 +101,11 @@ func TestAnswers(t *testing.T) {
 			c[1].Devices[0].Topology.Nodes[0].ID != 1 {
 			t.Errorf("containers %v", c)
 		}
+		if m := c[1].Memory; len(c[0].Memory) > 0 || len(m) != 2 || m[0].MemoryType != "hugepages-2Mi" ||
+			m[0].Size != 2 ||
+			m[1].Size != 8 || len(m[1].Topology.Nodes) != 2 {
+			t.Errorf("PL-33 memory %v", m)
+		}
 	}
 	if _, err := client.Get(ctx, &podresourcesapi.GetPodResourcesRequest{PodNamespace: "b",
 		PodName: "gpu"}); status.Code(err) != codes.NotFound {
@@ -96,7 +113,8 @@ func TestAnswers(t *testing.T) {
 	}
 	all, err := client.GetAllocatableResources(ctx, &podresourcesapi.AllocatableResourcesRequest{})
 	if err != nil || len(all.Devices) != 1 || len(all.Devices[0].DeviceIds) != 2 || all.Devices[0].Topology != nil ||
-		len(all.CpuIds) != 3 {
+		len(all.CpuIds) != 3 || len(all.Memory) != 3 || all.Memory[2].Size != 6 ||
+		all.Memory[2].Topology.Nodes[0].ID != 1 {
 		t.Errorf("%v, %v", all, err)
 	}
 	cancel()

@@ -10,8 +10,9 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// CPU is a logical CPU and where it lies. Core and socket numbers are the machine's.
-type CPU struct{ ID, Core, Socket int }
+// CPU is a logical CPU and where it lies. Core, socket and node numbers are the machine's; Cache is that of the last
+// cache that cores share.
+type CPU struct{ ID, Core, Socket, Node, Cache int }
 
 // core names a core: its number is of its socket.
 type core struct{ socket, core int }
@@ -50,12 +51,27 @@ func (m Machine) cores() map[core]cpuset.CPUSet {
 	return out
 }
 
-func (m Machine) sockets() map[int]cpuset.CPUSet {
+// by groups the CPUs by a number of theirs.
+func (m Machine) by(number func(CPU) int) map[int]cpuset.CPUSet {
 	out := map[int]cpuset.CPUSet{}
 	for _, c := range m {
-		out[c.Socket] = out[c.Socket].Union(cpuset.New(c.ID))
+		out[number(c)] = out[number(c)].Union(cpuset.New(c.ID))
 	}
 	return out
+}
+
+// Nodes are the CPUs of each NUMA node that has some.
+func (m Machine) Nodes() map[int]cpuset.CPUSet { return m.by(func(c CPU) int { return c.Node }) }
+
+// Sockets are the sockets that some NUMA nodes lie in.
+func (m Machine) Sockets(nodes map[int]bool) int {
+	in := map[int]bool{}
+	for _, c := range m {
+		if nodes[c.Node] {
+			in[c.Socket] = true
+		}
+	}
+	return len(in)
 }
 
 // TooFew says that there are not as many CPUs as a container asks for.
@@ -72,23 +88,124 @@ func (t *TooFew) Error() string {
 	return fmt.Sprintf("not enough cpus available to satisfy request: requested=%d, available=%d", t.Need, t.Free)
 }
 
-// Take chooses n of the free CPUs: whole sockets first, then whole cores, then the rest of cores that others have
-// begun; of several that would do, where least is left free. With whole it takes whole cores only. Its error is a
-// [*TooFew].
-func (m Machine) Take(free cpuset.CPUSet, n int, whole bool) (cpuset.CPUSet, error) {
-	if whole {
+// Take chooses n of the free CPUs, in as few sockets, NUMA nodes and cores as can be; of several that would do, where
+// least is left free. The options say otherwise: whole cores only, the same number in each of several NUMA nodes, in as
+// few caches, or in as many cores as can be. Its error is a [*TooFew].
+func (m Machine) Take(free cpuset.CPUSet, n int, o Options) (cpuset.CPUSet, error) {
+	if o.FullPCPUsOnly {
 		free = m.inWholeCores(free)
 	}
 	if free.Size() < n {
-		return cpuset.CPUSet{}, &TooFew{n, free.Size(), whole}
+		return cpuset.CPUSet{}, &TooFew{n, free.Size(), o.FullPCPUsOnly}
 	}
-	var out cpuset.CPUSet
-	out = m.takeSets(out, free, n, values(m.sockets()))
-	out = m.takeSets(out, free, n, values(m.cores()))
-	for out.Size() < n {
-		out = out.Union(cpuset.New(m.next(out, free.Difference(out))))
+	if o.DistributeCPUsAcrossNUMA {
+		if out, ok := m.evenly(free, n, o); ok {
+			return out, nil
+		}
 	}
-	return out, nil
+	return m.take(free, n, m.levels(o)), nil
+}
+
+// levels are the ways in which CPUs lie together, the widest first.
+func (m Machine) levels(o Options) (out [][]cpuset.CPUSet) {
+	sockets, nodes := values(m.by(func(c CPU) int { return c.Socket })), values(m.Nodes())
+	if out = [][]cpuset.CPUSet{sockets, nodes}; len(nodes) < len(sockets) {
+		out = [][]cpuset.CPUSet{nodes, sockets}
+	}
+	if o.PreferAlignByUncoreCache {
+		out = append(out, values(m.by(func(c CPU) int { return c.Cache })))
+	}
+	if o.DistributeCPUsAcrossCores {
+		return append(out, m.ranks())
+	}
+	return append(out, values(m.cores()))
+}
+
+// take chooses n of the free CPUs by these levels: in one group, of those that have enough the one with least; else all
+// of the group that has most, and the rest of others.
+func (m Machine) take(free cpuset.CPUSet, n int, levels [][]cpuset.CPUSet) cpuset.CPUSet {
+	if n >= free.Size() {
+		return free
+	}
+	if n == 0 || len(levels) == 0 {
+		return cpuset.New(free.List()[:n]...)
+	}
+	var fits, most cpuset.CPUSet
+	for _, group := range levels[0] {
+		has := group.Intersection(free)
+		if has.Size() >= n && (fits.IsEmpty() || before(has, fits)) {
+			fits = has
+		}
+		if has.Size() > most.Size() || has.Size() == most.Size() && before(has, most) {
+			most = has
+		}
+	}
+	if !fits.IsEmpty() {
+		return m.take(fits, n, levels[1:])
+	}
+	return most.Union(m.take(free.Difference(most), n-most.Size(), levels))
+}
+
+// before orders groups: the smaller first, then the one that begins earlier.
+func before(a, b cpuset.CPUSet) bool {
+	if a.Size() != b.Size() || a.IsEmpty() {
+		return a.Size() < b.Size()
+	}
+	return a.List()[0] < b.List()[0]
+}
+
+// ranks are all cores' first CPUs, all cores' second ones, and so on.
+func (m Machine) ranks() (out []cpuset.CPUSet) {
+	for _, set := range m.cores() {
+		for i, id := range set.List() {
+			if i == len(out) {
+				out = append(out, cpuset.CPUSet{})
+			}
+			out[i] = out[i].Union(cpuset.New(id))
+		}
+	}
+	return out
+}
+
+// evenly chooses n of the free CPUs in as few NUMA nodes as can be, if that is more than one, and as many in each; not
+// ok where they cannot be spread so. With whole cores, the cores are spread.
+func (m Machine) evenly(free cpuset.CPUSet, n int, o Options) (out cpuset.CPUSet, ok bool) {
+	var nodes []cpuset.CPUSet
+	most, unit := 0, 1
+	for _, set := range m.Nodes() {
+		has := set.Intersection(free)
+		nodes, most = append(nodes, has), max(most, has.Size())
+	}
+	if o.FullPCPUsOnly {
+		unit = m.ThreadsPerCore()
+	}
+	if most >= n || n%unit != 0 {
+		return out, false
+	}
+	slices.SortFunc(nodes, func(a, b cpuset.CPUSet) int { // those with most first: a later one gives no more
+		if d := cmp.Compare(b.Size(), a.Size()); d != 0 || a.IsEmpty() {
+			return d
+		}
+		return cmp.Compare(a.List()[0], b.List()[0])
+	})
+	for k := 2; k <= len(nodes); k++ {
+		each, more := n/unit/k, n/unit%k
+		for i, has := range nodes[:k] {
+			share := each
+			if i < more {
+				share++
+			}
+			if ok = share*unit <= has.Size(); !ok {
+				break
+			}
+			out = out.Union(m.take(has, share*unit, m.levels(o)))
+		}
+		if ok {
+			return out, true
+		}
+		out = cpuset.CPUSet{}
+	}
+	return out, false
 }
 
 // inWholeCores are the free CPUs whose cores are free.
@@ -99,55 +216,6 @@ func (m Machine) inWholeCores(free cpuset.CPUSet) (out cpuset.CPUSet) {
 		}
 	}
 	return out
-}
-
-// takeSets adds to what is taken those of the sets that are free and not larger than what is missing.
-func (m Machine) takeSets(out, free cpuset.CPUSet, n int, sets []cpuset.CPUSet) cpuset.CPUSet {
-	for {
-		left := free.Difference(out)
-		sets = slices.DeleteFunc(sets, func(s cpuset.CPUSet) bool {
-			return s.Size() > n-out.Size() || !s.IsSubsetOf(left)
-		})
-		if len(sets) == 0 {
-			return out
-		}
-		best := slices.MinFunc(sets, func(a, b cpuset.CPUSet) int {
-			return cmp.Or(m.nearer(out, left, a, b), cmp.Compare(a.List()[0], b.List()[0]))
-		})
-		out = out.Union(best)
-	}
-}
-
-// nearer compares two sets: first comes the one in a socket that something is taken in already, then the one in the
-// socket with least left free, and of CPUs in one socket the one in the core with least left free.
-func (m Machine) nearer(out, left, a, b cpuset.CPUSet) int {
-	sockets, cores := m.sockets(), m.cores()
-	rank := func(s cpuset.CPUSet) (begun, inSocket, inCore int) {
-		for _, set := range sockets {
-			if s.IsSubsetOf(set) {
-				if begun = 1; set.Intersection(out).Size() > 0 {
-					begun = 0
-				}
-				inSocket = set.Intersection(left).Size()
-			}
-		}
-		for _, set := range cores {
-			if s.IsSubsetOf(set) {
-				inCore = set.Intersection(left).Size()
-			}
-		}
-		return begun, inSocket, inCore
-	}
-	a1, a2, a3 := rank(a)
-	b1, b2, b3 := rank(b)
-	return cmp.Or(cmp.Compare(a1, b1), cmp.Compare(a2, b2), cmp.Compare(a3, b3))
-}
-
-// next is the CPU to take next, one by one.
-func (m Machine) next(out, left cpuset.CPUSet) int {
-	return slices.MinFunc(left.List(), func(a, b int) int {
-		return cmp.Or(m.nearer(out, left, cpuset.New(a), cpuset.New(b)), cmp.Compare(a, b))
-	})
 }
 
 func values[K comparable](sets map[K]cpuset.CPUSet) (out []cpuset.CPUSet) {

@@ -15,6 +15,14 @@ import (
 type Options struct {
 	FullPCPUsOnly        bool // full-pcpus-only: whole cores, or nothing
 	StrictCPUReservation bool // strict-cpu-reservation: pods without CPUs of their own do not use the reserved ones
+	// distribute-cpus-across-numa: where one NUMA node has too few, as many of each of several
+	DistributeCPUsAcrossNUMA bool
+	// align-by-socket: CPUs in several NUMA nodes of one socket are as good as those in one
+	AlignBySocket bool
+	// distribute-cpus-across-cores: one of each core before a second of any
+	DistributeCPUsAcrossCores bool
+	// prefer-align-cpus-by-uncorecache: in as few caches as can be
+	PreferAlignByUncoreCache bool
 }
 
 // Policy is what holds for all containers.
@@ -71,6 +79,7 @@ type Wish struct {
 	Pod       Held            // what its pod has
 	Before    map[string]bool // init containers that have ended when it starts: not sidecars
 	Taken     cpuset.CPUSet   // by other pods
+	Near      cpuset.CPUSet   // it had better have some of these; none: it does not matter
 }
 
 // Choose says which CPUs a container gets. One that has some keeps them; what init containers before it have had it
@@ -79,18 +88,39 @@ func (p Policy) Choose(w Wish) (cpuset.CPUSet, error) {
 	if has := w.Pod[w.Container]; has.Size() > 0 {
 		return has, nil
 	}
-	others := w.Pod.union(func(name string) bool { return !w.Before[name] })
-	passed := w.Pod.union(func(name string) bool { return w.Before[name] }).Difference(others)
-	free := p.Machine.All().Difference(p.Reserved).Difference(w.Taken).Difference(others)
-	passed = passed.Intersection(free)
+	free, passed := p.Free(w)
 	if w.Need <= passed.Size() {
-		return p.Machine.Take(passed, w.Need, p.FullPCPUsOnly)
+		return p.near(passed, w.Need, w.Near)
 	}
-	more, err := p.Machine.Take(free.Difference(passed), w.Need-passed.Size(), p.FullPCPUsOnly)
+	more, err := p.near(free.Difference(passed), w.Need-passed.Size(), w.Near)
 	if few, ok := err.(*TooFew); ok {
 		few.Need, few.Free = w.Need, few.Free+passed.Size()
 	}
 	return more.Union(passed), err
+}
+
+// Free are the CPUs that a container may get, and those of them that it takes over.
+func (p Policy) Free(w Wish) (free, passed cpuset.CPUSet) {
+	others := w.Pod.union(func(name string) bool { return !w.Before[name] })
+	passed = w.Pod.union(func(name string) bool { return w.Before[name] }).Difference(others)
+	free = p.Machine.All().Difference(p.Reserved).Difference(w.Taken).Difference(others)
+	return free, passed.Intersection(free)
+}
+
+// near takes n of the free CPUs, as many as can be of those that are near.
+func (p Policy) near(free cpuset.CPUSet, n int, near cpuset.CPUSet) (cpuset.CPUSet, error) {
+	aligned := free.Intersection(near)
+	if p.FullPCPUsOnly {
+		aligned = p.Machine.inWholeCores(aligned)
+	}
+	if aligned.Size() >= n {
+		return p.Machine.Take(aligned, n, p.Options)
+	}
+	rest, err := p.Machine.Take(free.Difference(aligned), n-aligned.Size(), p.Options)
+	if few, ok := err.(*TooFew); ok {
+		few.Need, few.Free = n, few.Free+aligned.Size()
+	}
+	return rest.Union(aligned), err
 }
 
 // Shared are the CPUs of containers that have none to themselves, when these are taken.

@@ -66,7 +66,7 @@ func TestTake(t *testing.T) {
 		{"none wanted", small, "0-2", 0, false, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := tt.m.Take(set(tt.free), tt.n, tt.whole)
+			got, err := tt.m.Take(set(tt.free), tt.n, Options{FullPCPUsOnly: tt.whole})
 			if tt.says != "" {
 				if err == nil || err.Error() != tt.says {
 					t.Errorf("%v, %v, want %q", got, err, tt.says)

@@ -26,6 +26,8 @@ type Wish struct {
 	// Before are the init containers that run before the container and have ended when it starts: not sidecars.
 	Before    []string
 	Container string
+	// Near are the NUMA nodes that it had better have some of, as far as there are enough; none: it does not matter.
+	Near []int64
 }
 
 // Held are the devices of one resource that a pod's containers have, by container.
@@ -48,6 +50,8 @@ type Offer struct {
 	Have []string // what it has already; not empty: there is nothing to choose
 	Free []string // sorted: what can be had, Must included
 	Must []string // sorted: what it gets in any case, at most Need
+	// First is what it had better have of Free, where that is too little.
+	First []string
 }
 
 // Look says what there is for a container, or why there is too little: an [*Unavailable].
@@ -69,10 +73,29 @@ func Look(w Wish) (Offer, error) {
 	slices.Sort(o.Free)
 	slices.Sort(o.Must)
 	o.Must = o.Must[:min(len(o.Must), o.Need)]
+	if near := w.nearTo(o); len(near) >= o.Need {
+		o.Free = near
+	} else { // all of those, and of the others what is missing
+		o.First = near
+	}
 	if len(o.Free) < o.Need {
 		return Offer{}, &Unavailable{w.Resource, w.Need, len(o.Free)}
 	}
 	return o, nil
+}
+
+// nearTo are those of what can be had that are near, and what it gets in any case.
+func (w Wish) nearTo(o Offer) (out []string) {
+	for _, id := range o.Free {
+		near := len(w.Near) == 0 || slices.Contains(o.Must, id)
+		for _, n := range Nodes(w.Devices, []string{id}) {
+			near = near || slices.Contains(w.Near, n)
+		}
+		if near {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // passed returns the devices that the container takes over from ended init containers, and all that its pod has.
@@ -104,7 +127,7 @@ func (o Offer) Settle(preferred []string) []string {
 		return slices.Sorted(slices.Values(preferred))
 	}
 	out := slices.Clone(o.Must)
-	for _, id := range o.Free {
+	for _, id := range slices.Concat(o.First, o.Free) {
 		if len(out) < o.Need && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
@@ -113,8 +136,18 @@ func (o Offer) Settle(preferred []string) []string {
 	return out
 }
 
+// Musts are what it gets in any case, and what it had better have.
+func (o Offer) Musts() []string {
+	if len(o.First) > 0 {
+		return o.First
+	}
+	return o.Must
+}
+
 // Choice tells whether there is something to choose.
-func (o Offer) Choice() bool { return len(o.Have) == 0 && len(o.Free) > o.Need && len(o.Must) < o.Need }
+func (o Offer) Choice() bool {
+	return len(o.Have) == 0 && len(o.Free) > o.Need && len(o.Musts()) < o.Need
+}
 
 func (o Offer) fits(ids []string) bool {
 	seen := map[string]bool{}
@@ -125,6 +158,11 @@ func (o Offer) fits(ids []string) bool {
 		seen[id] = true
 	}
 	for _, id := range o.Must {
+		if !seen[id] {
+			return false
+		}
+	}
+	for _, id := range o.First {
 		if !seen[id] {
 			return false
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,6 +61,17 @@ func TestLook(t *testing.T) {
 		{"… and not when it is ill", Wish{Need: 1, Container: "c",
 			Devices: []Device{{ID: "a"}, {ID: "b", Healthy: true}}, Pod: Held{"init": {"a"}}, Before: []string{"init"}},
 			nil, []string{"b"}, 0},
+		{"PL-33 near", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1"), Near: []int64{1}}, nil, []string{"b1"}, 0},
+		{"PL-33 the plug-in's choice of what is near", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1", "c1"),
+			Near: []int64{1}}, []string{"c1"}, []string{"c1"}, 0},
+		{"PL-33 the plug-in wants one that is far", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1", "c1"),
+			Near: []int64{1}}, []string{"a0"}, []string{"b1"}, 0},
+		{"PL-33 too few are near", Wish{Need: 2, Container: "c", Devices: placed("a0", "b0", "c1"), Near: []int64{1}}, nil,
+			[]string{"a0", "c1"}, 0},
+		{"PL-33 the plug-in leaves out what is near", Wish{Need: 2, Container: "c", Devices: placed("a0", "b0", "c1"),
+			Near: []int64{1}}, []string{"a0", "b0"}, []string{"a0", "c1"}, 0},
+		{"PL-33 the init container's, though it is far", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1"),
+			Near: []int64{1}, Pod: Held{"init": {"a0"}}, Before: []string{"init"}}, nil, []string{"a0"}, 0},
 		{"an init container that comes later does not pass its own on", Wish{Need: 1, Container: "early",
 			Devices: healthy("a"), Pod: Held{"late": {"a"}}}, nil, nil, 0},
 	} {
@@ -152,5 +164,50 @@ func TestNodes(t *testing.T) {
 	}
 	if got := Nodes(devices, []string{"c"}); len(got) > 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// placed are healthy devices, each at the NUMA node that its name ends with.
+func placed(ids ...string) (out []Device) {
+	for _, id := range ids {
+		out = append(out, Device{ID: id, Healthy: true, NUMA: []int64{int64(id[len(id)-1] - '0')}})
+	}
+	return out
+}
+
+// PL-33: on which NUMA nodes devices can be had.
+func TestOn(t *testing.T) {
+	wide := Device{ID: "w", Healthy: true, NUMA: []int64{0, 1}}
+	ill := Device{ID: "ill", NUMA: []int64{0}}
+	for _, tt := range []struct {
+		name string
+		w    Wish
+		want string
+	}{
+		{"nobody says", Wish{Need: 1, Devices: []Device{{ID: "a", Healthy: true}}}, "any"},
+		{"either", Wish{Need: 1, Devices: placed("a0", "b1")}, "0! 1! 0-1"},
+		{"not the one that is taken", Wish{Need: 1, Devices: placed("a0", "b1"), Taken: map[string]bool{"a0": true}}, "1! 0-1"},
+		{"not the one that is ill", Wish{Need: 1, Devices: append(placed("b1"), ill)}, "1! 0-1"},
+		{"near to both", Wish{Need: 2, Devices: append(placed("a0"), wide)}, "0! 0-1"},
+		{"two nodes by need", Wish{Need: 2, Devices: placed("a0", "b1")}, "0-1!"},
+		{"too few", Wish{Need: 3, Devices: placed("a0", "b1")}, ""},
+		{"the init container's", Wish{Need: 1, Devices: placed("a0", "b1"), Container: "c", Pod: Held{"init": {"b1"}},
+			Before: []string{"init"}}, "1! 0-1"},
+	} {
+		o := tt.w.On(3)
+		var words []string
+		for _, h := range o.Hints {
+			word := h.Nodes.String()
+			if h.Preferred {
+				word += "!"
+			}
+			words = append(words, word)
+		}
+		if o.Any {
+			words = append(words, "any")
+		}
+		if got := strings.Join(words, " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
