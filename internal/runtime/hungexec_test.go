@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
-// PL-10, RS-05: a container is killed when its time is over, also while a program that was to enter it hangs, as a hook's may on a machine
-// that is busy: its shim tells nobody of the container's end before that program has ended.
+// PL-10, RS-05: a container is killed when its time is over, also while a program that was to enter it hangs, as a
+// hook's may on a machine that is busy: its shim tells nobody of the container's end before that program has ended.
 //
 // ATTACK C38.
 func TestStopWhileAnExecHangs(t *testing.T) {
@@ -34,16 +36,12 @@ func TestStopWhileAnExecHangs(t *testing.T) {
 	}
 	hook := make(chan error, 1)
 	go func() {
-		_, err := p.cri.ExecSync(context.WithoutCancel(t.Context()), &criapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"/box", "wait"}})
+		_, err := p.cri.ExecSync(context.WithoutCancel(t.Context()),
+			&criapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"/box", "wait"}})
 		hook <- err
 	}()
-	eventually(t, "runc enters the container", func() bool {
-		entering := false
-		_, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Runc), func(args []string) bool {
-			entering = entering || slices.Contains(args, "exec") && slices.Contains(args, id)
-			return false
-		})
-		return err == nil && entering
+	eventually(t, "runc hangs on its way into the container", func() bool {
+		return opening(filepath.Join(r.dirs.bin, bundle.Runc), []string{"exec", id}, log)
 	})
 	if err := os.Remove(log); err != nil { // others may write again
 		t.Fatal(err)
@@ -60,4 +58,58 @@ func TestStopWhileAnExecHangs(t *testing.T) {
 		t.Errorf("it is %v", s.State)
 	}
 	p.stop()
+}
+
+// opening tells whether a process of a program, with these among its arguments, is opening a file at this moment, and
+// waits for that. That it runs says less: it may not have come to the file yet, and when it does, the file may be
+// another one.
+func opening(executable string, args []string, file string) bool {
+	exes, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		return false
+	}
+	for _, exe := range exes {
+		if path, err := os.Readlink(exe); err != nil || path != executable {
+			continue
+		}
+		dir := filepath.Dir(exe)
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if words := strings.Split(string(line), "\x00"); err != nil ||
+			slices.ContainsFunc(args, func(a string) bool { return !slices.Contains(words, a) }) {
+			continue
+		}
+		threads, err := filepath.Glob(filepath.Join(dir, "task/[0-9]*"))
+		if err != nil {
+			return false
+		}
+		if slices.ContainsFunc(threads, func(thread string) bool { return threadOpening(thread, file) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// threadOpening reads what system call a thread waits in, and the name that it was called with.
+func threadOpening(thread, file string) bool {
+	call, err := os.ReadFile(filepath.Join(thread, "syscall"))
+	if err != nil {
+		return false
+	}
+	// the call's number, the folder that the name is relative to, where the name is
+	words := strings.Fields(string(call))
+	if len(words) < 3 || words[0] != strconv.Itoa(unix.SYS_OPENAT) {
+		return false
+	}
+	at, err := strconv.ParseInt(words[2], 0, 64)
+	if err != nil {
+		return false
+	}
+	mem, err := os.Open(filepath.Join(thread, "mem"))
+	if err != nil {
+		return false
+	}
+	defer mem.Close()
+	name := make([]byte, len(file)+1)
+	n, _ := mem.ReadAt(name, at)
+	return string(name[:n]) == file+"\x00"
 }
