@@ -3,13 +3,17 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/creack/pty"
 
 	"github.com/wherryproject/wherry/internal/server"
 )
@@ -43,6 +47,58 @@ func TestForegroundWords(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// At a terminal the welcome comes when the server is ready, not before, and the farewell at the end.
+func TestForegroundTerminal(t *testing.T) {
+	master, terminal, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer terminal.Close()
+	var log bytes.Buffer
+	f := foreground{t: Terminal{Err: terminal}, log: slog.New(slog.NewTextHandler(&log, nil)), dataDir: t.TempDir()}
+	said := bufio.NewReader(master)
+	until := func(last string) (text string) {
+		for {
+			line, err := said.ReadString('\n')
+			text += strings.ReplaceAll(line, "\r\n", "\n")
+			if err != nil {
+				t.Fatalf("%v after %q", err, text)
+			}
+			if strings.HasPrefix(line, last) {
+				return text
+			}
+		}
+	}
+	begin := func(name string, ready chan struct{}) func(error) {
+		fmt.Fprintln(terminal, name)
+		until(name)
+		return f.during(ready)
+	}
+
+	ready := make(chan struct{})
+	ended := begin("ready", ready)
+	fmt.Fprintln(terminal, "not ready yet")
+	close(ready)
+	if got, want := until("Ctrl-C stops"), "not ready yet\n"+strings.TrimSuffix(f.welcome(), "\n"); got != want {
+		t.Errorf("it said %q, want %q", got, want)
+	}
+	ended(nil)
+	if got, want := until("The server has stopped"), "\n"+f.farewell(0); got != want {
+		t.Errorf("it said %q, want %q", got, want)
+	}
+
+	never := begin("never ready", make(chan struct{}))
+	never(errors.New("which says enough"))
+	fmt.Fprintln(terminal, "over")
+	if got := until("over"); got != "over\n" {
+		t.Errorf("a server that never was ready said %q", got)
+	}
+	if log.Len() > 0 {
+		t.Errorf("it logged %q too", log.String())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wherryproject/wherry/internal/oneline"
 )
@@ -22,6 +23,8 @@ const (
 	svgBar   = 16
 	svgText  = 18  // from line to line
 	svgLine  = 150 // characters that a line holds
+	svgLabel = 23  // characters that stand before the bars
+	svgName  = 32  // characters that are left of a name where names are too long for a line
 )
 
 // SVG draws a history as a picture that stands alone. Bars and marks tell what they are when pointed at.
@@ -39,7 +42,7 @@ func SVG(h History, zone *time.Location) string {
 	if zone == nil {
 		d.o.Zone = time.UTC
 	}
-	s.text(12, 22, "#333333", "bold", d.header(h))
+	s.text(12, 22, "#333333", "bold", d.heading(h))
 	s.scale(len(p.Rows))
 	for i := range p.Rows {
 		s.row(&p.Rows[i], svgTop+svgRow*i)
@@ -50,6 +53,19 @@ func SVG(h History, zone *time.Location) string {
 	}
 	s.add(`</svg>`)
 	return s.b.String()
+}
+
+// heading is the header in one line of the picture: names are cut where it would be longer. The title has the pod's
+// whole.
+func (t *drawing) heading(h History) string {
+	text := t.header(h)
+	if utf8.RuneCountInString(text) <= svgLine {
+		return text
+	}
+	for _, name := range []*string{&h.Namespace, &h.Name, &h.Node} {
+		*name = fit(*name, svgName)
+	}
+	return t.header(h)
 }
 
 // sheet is a picture in the making.
@@ -85,7 +101,7 @@ func (s *sheet) scale(rows int) {
 }
 
 func (s *sheet) row(r *Row, y int) {
-	s.text(12, y+13, "#333333", "bold", fit(r.Label, widest))
+	s.text(12, y+13, "#333333", "bold", fit(r.Label, svgLabel))
 	for _, b := range painted(r.Bars) {
 		i := inks[b.Shade]
 		from, to := s.axis.At(b.From), s.axis.At(b.To)
