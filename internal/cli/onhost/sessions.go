@@ -33,7 +33,7 @@ func Stop(t cmdline.Terminal, to target.Target) error {
 		if r.Target != to.String() {
 			continue
 		}
-		if err := m.Stop(r.ID, cmp.Or(os.Getenv("SUDO_USER"), "root")); err != nil {
+		if err := m.Stop(r, cmp.Or(os.Getenv("SUDO_USER"), "root")); err != nil {
 			return fmt.Errorf("session %s: %w", r.ID, err)
 		}
 		stopped++

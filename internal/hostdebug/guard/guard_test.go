@@ -131,7 +131,57 @@ func TestSessions(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Target != "docker:web" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if err := m.Stop(id, "ann"); err != nil || m.StoppedBy(id) != "ann" {
+	if err := m.Stop(all[0], "ann"); err != nil || m.StoppedBy(id) != "ann" {
 		t.Errorf("stopped by %q, %v", m.StoppedBy(id), err)
+	}
+	if err := m.Stop(Record{ID: "000000000000"}, "ann"); err != nil || exists(m.Dir("000000000000")) {
+		t.Errorf("one that has just ended: %v", err)
+	}
+}
+
+// DA-09: to stop a session is to tell its command, which is the process that holds the lock: another one that has its
+// number is left alone.
+func TestStop(t *testing.T) {
+	m := machine(t)
+	start := func(lock *os.File) (*exec.Cmd, chan error) {
+		cmd := exec.Command("sh", "-c", "echo up; exec sleep 1000")
+		if lock != nil {
+			cmd.ExtraFiles = []*os.File{lock}
+		}
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 3)); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		return cmd, ended
+	}
+	lock, err := os.Create(m.Lock(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	command, ended := start(lock)
+	stranger, other := start(nil)
+	if err := m.Stop(Record{ID: id, PID: stranger.Process.Pid}, "ann"); err != nil {
+		t.Error(err)
+	}
+	if err := m.Stop(Record{ID: id, PID: command.Process.Pid}, "ann"); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("the command ended with %v", err)
+	}
+	if err := stranger.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := <-other; err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("a stranger ended with %v", err)
 	}
 }

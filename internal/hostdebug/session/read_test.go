@@ -8,10 +8,15 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
@@ -75,15 +80,54 @@ func TestRunnable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]int{"tool": 0, "/bin/tool": 0, "link": 0, "text": exitcode.CannotRun,
-		"/bin": exitcode.CannotRun, "none": exitcode.NotFound, "/none": exitcode.NotFound, "out": exitcode.NotFound} {
-		code, err := runnable(t.Context(), root, []string{command}, []string{"PATH=/bin"})
+		"/bin": exitcode.CannotRun, "none": exitcode.NotFound, "./tool": 0, "./none": exitcode.NotFound,
+		"../bin/tool": 0, "bin/tool": exitcode.NotFound, "/none": exitcode.NotFound, "out": exitcode.NotFound} {
+		code, err := runnable(t.Context(), root, &specs.Process{Args: []string{command}, Env: []string{"PATH=/bin"}, Cwd: "/bin"})
 		if code != want || (err == nil) != (want == 0) {
 			t.Errorf("%s: %d, %v", command, code, err)
 		}
 	}
-	if code, err := runnable(t.Context(), root, nil, nil); code != exitcode.CannotRun || err == nil {
+	if code, err := runnable(t.Context(), root, &specs.Process{}); code != exitcode.CannotRun || err == nil {
 		t.Errorf("no command: %d, %v", code, err)
 	}
+}
+
+// A debugger that was not started because its target ended meanwhile is told so, and not in runc's words.
+func TestOutcome(t *testing.T) {
+	cmd := exec.Command("cat")
+	pidfd := -1
+	cmd.SysProcAttr = &syscall.SysProcAttr{PidFD: &pidfd}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pidfd)
+	s := &one{held: &held{pidfd: pidfd}, req: Request{Target: &engines.Container{Target: target.Target{Engine: target.Docker,
+		Name: "web"}}}}
+	is := func(wantCode, code int, err error, words string) {
+		t.Helper()
+		if code != wantCode || (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
+			t.Errorf("%d, %v", code, err)
+		}
+	}
+	code, err := s.outcome(3, "")
+	is(3, code, err, "")
+	code, err = s.outcome(killed, "")
+	is(killed, code, err, "")
+	code, err = s.outcome(1, "procReady not received")
+	is(0, code, err, "could not be started: procReady not received")
+	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	code, err = s.outcome(3, "")
+	is(3, code, err, "")
+	code, err = s.outcome(killed, "")
+	is(killed, code, err, "docker:web has ended")
+	code, err = s.outcome(1, "procReady not received")
+	is(killed, code, err, "docker:web has ended before")
 }
 
 // DA-03: what is known of a container that has ended; a log that cannot be read is said, and hinders nothing.

@@ -126,7 +126,10 @@ func (s *one) begin() error {
 	if err := s.watch(); err != nil {
 		return errors.Join(err, s.machine.Clean(s.id))
 	}
-	return s.record()
+	if err := s.record(); err != nil {
+		return errors.Join(fmt.Errorf("record of the session: %w", err), s.end())
+	}
+	return nil
 }
 
 // watch locks the session and starts its guard, which holds the lock too.

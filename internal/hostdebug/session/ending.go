@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killed is the exit code of a command that was killed.
+const killed = 128 + int(syscall.SIGKILL)
+
+// gone tells whether the target's process has ended, which ends a debugger in its PID namespace too.
+func (s *one) gone() bool {
+	return s.held != nil && over(s.held.pidfd, 0) == nil
+}
+
+// over waits until a process has ended, for a time of poll's.
+func over(pidfd, milliseconds int) error {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, milliseconds)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return errors.New("it goes on")
+		}
+		return nil
+	}
+}
+
+// exitOf is the exit code that a shell would give.
+func exitOf(e *exec.ExitError) int {
+	if e == nil {
+		return 0
+	}
+	if st, ok := e.Sys().(syscall.WaitStatus); ok && st.Signaled() {
+		return 128 + int(st.Signal())
+	}
+	return e.ExitCode()
+}
+
+// endEarly ends the session at its time limit, or when this process is told to end. What it returns stops that, and
+// says whether it was so, with the exit code.
+func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) {
+	signals := make(chan os.Signal, 4)
+	// A terminal sends its signals to the command too, which decides what they mean to it.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	var limit <-chan time.Time
+	if s.req.TTL > 0 {
+		limit = time.After(s.req.TTL)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	code, why := 0, error(nil)
+	go func() {
+		defer close(stopped)
+		for why == nil {
+			select {
+			case sig := <-signals:
+				if sig == syscall.SIGINT || sig == syscall.SIGQUIT {
+					continue
+				}
+				code, why = 128+int(sig.(syscall.Signal)), &Ended{fmt.Sprintf("wherry was told to end (%s)", sig)}
+			case <-limit:
+				code, why = killed, &Ended{fmt.Sprintf("its time limit of %s is over", s.req.TTL)}
+			case <-ctx.Done():
+				code, why = killed, &Ended{"it was called off"}
+			case <-stop:
+				return
+			}
+		}
+		s.endNow(runc)
+	}()
+	return func() (int, error) {
+		close(stop)
+		<-stopped
+		signal.Stop(signals)
+		return code, why
+	}
+}
+
+// endNow ends what runs. First runc, and it is waited for: it may be about to start what the guard then does not see.
+func (s *one) endNow(runc int) {
+	_ = unix.PidfdSendSignal(runc, unix.SIGKILL, nil, 0) // it may have ended
+	_ = over(runc, -1)
+	if err := s.machine.End(s.id); err != nil {
+		s.note(err.Error()) // the guard tries again
+	}
+}
