@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/moby/sys/mountinfo"
+	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
 // Files is what a container was made to see, as the runtime has it on the node: its root filesystem, what is bound into
@@ -80,26 +81,14 @@ func (f *Files) MountRoot(at string, writable bool) error {
 
 // parseSpec takes from a container's OCI specification what Files needs.
 func parseSpec(text []byte) (*Files, error) {
-	var spec struct {
-		Process struct {
-			Env []string `json:"env"`
-		} `json:"process"`
-		Root struct {
-			Readonly bool `json:"readonly"`
-		} `json:"root"`
-		Mounts []struct {
-			Destination string   `json:"destination"`
-			Type        string   `json:"type"`
-			Source      string   `json:"source"`
-			Options     []string `json:"options"`
-			UIDMappings []idMap  `json:"uidMappings"`
-			GIDMappings []idMap  `json:"gidMappings"`
-		} `json:"mounts"`
-	}
+	var spec specs.Spec
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return nil, err
 	}
-	f := &Files{Env: spec.Process.Env, ReadOnlyRoot: spec.Root.Readonly}
+	f := &Files{ReadOnlyRoot: spec.Root != nil && spec.Root.Readonly}
+	if spec.Process != nil {
+		f.Env = spec.Process.Env
+	}
 	for _, m := range spec.Mounts {
 		recursive := slices.Contains(m.Options, "rbind")
 		if !recursive && !slices.Contains(m.Options, "bind") && m.Type != "bind" {
@@ -112,22 +101,15 @@ func parseSpec(text []byte) (*Files, error) {
 	return f, nil
 }
 
-// idMap is a mapping of user or group IDs in an OCI specification.
-type idMap struct {
-	Inside  uint32 `json:"containerID"`
-	Outside uint32 `json:"hostID"`
-	Size    uint32 `json:"size"`
-}
-
 // usersOf returns what opens a user namespace with these mappings; nil for a mount that is seen as it is.
-func usersOf(uids, gids []idMap) func() (*os.File, error) {
+func usersOf(uids, gids []specs.LinuxIDMapping) func() (*os.File, error) {
 	if len(uids) == 0 {
 		return nil
 	}
-	text := func(list []idMap) string {
+	text := func(list []specs.LinuxIDMapping) string {
 		var parts []string
 		for _, m := range list {
-			parts = append(parts, fmt.Sprintf("%d:%d:%d", m.Inside, m.Outside, m.Size))
+			parts = append(parts, fmt.Sprintf("%d:%d:%d", m.ContainerID, m.HostID, m.Size))
 		}
 		return strings.Join(parts, ",")
 	}

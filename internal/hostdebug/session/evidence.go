@@ -3,23 +3,19 @@
 package session
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/wherryproject/wherry/internal/debug/evidence"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 )
 
-// evidence is what status.json says of a target.
-type evidence struct {
+// knownState is what status.json says of a target.
+type knownState struct {
 	Target     string    `json:"target"`
 	Name       string    `json:"name"`
 	ID         string    `json:"id,omitempty"`
@@ -39,16 +35,13 @@ type evidence struct {
 
 // statusJSON makes status.json of a target.
 func statusJSON(c *engines.Container) ([]byte, error) {
-	e := evidence{Target: c.Target.String(), Name: c.Name, ID: c.ID, Image: c.Image, State: string(c.State), PID: c.PID,
+	e := knownState{Target: c.Target.String(), Name: c.Name, ID: c.ID, Image: c.Image, State: string(c.State), PID: c.PID,
 		Command: c.Args, User: c.User, CreatedAt: c.Created.UTC(), StartedAt: known(c.Started)}
 	if c.State == engines.Exited {
 		e.FinishedAt, e.ExitCode, e.OOMKilled, e.Error = known(c.Finished), &c.ExitCode, c.OOMKilled, c.Error
-		if n := c.ExitCode - 128; n > 0 && n <= 64 {
-			e.Signal = unix.SignalName(unix.Signal(n))
-		}
+		e.Signal = evidence.Signal(c.ExitCode)
 	}
-	text, err := json.MarshalIndent(e, "", "  ")
-	return append(text, '\n'), err
+	return evidence.JSON(e)
 }
 
 // known is a time, or nothing for what engines write where there is none.
@@ -57,17 +50,6 @@ func known(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
-}
-
-// envText makes the file of a target's environment: a variable a line. In values, a newline is written \n and a
-// backslash \\.
-func envText(vars []string) []byte {
-	var b bytes.Buffer
-	for _, v := range vars {
-		b.WriteString(strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(v))
-		b.WriteByte('\n')
-	}
-	return b.Bytes()
 }
 
 const (
@@ -85,7 +67,7 @@ func keepEvidence(ctx context.Context, c *engines.Container, dir string, uid, gi
 	if err != nil {
 		return "", err
 	}
-	files := map[string][]byte{"status.json": status, "env": envText(c.Env)}
+	files := map[string][]byte{"status.json": status, "env": evidence.EnvText(c.Env)}
 	if !c.Alive() {
 		log, err := lastLog(ctx, c)
 		if none := (*engines.NoLog)(nil); err != nil && !errors.As(err, &none) {

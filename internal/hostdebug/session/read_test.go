@@ -145,7 +145,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got evidence
+	var got knownState
 	if err := json.Unmarshal(text, &got); err != nil || *got.ExitCode != 137 || got.Signal != "SIGKILL" || !got.OOMKilled ||
 		!got.StartedAt.IsZero() || got.FinishedAt.IsZero() {
 		t.Errorf("%s: %v", text, err)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/debug/evidence"
 	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/mountfd"
 	"github.com/wherryproject/wherry/internal/node/image"
@@ -269,7 +270,7 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string)
 		}
 	}
 	if len(files.Env) > 0 {
-		write("env", envText(files.Env), nil)
+		write("env", evidence.EnvText(files.Env), nil)
 	}
 	text, err := statusJSON(c)
 	write("status.json", text, err)
@@ -282,7 +283,7 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string)
 func (s *Session) log(file string) ([]byte, error) {
 	want := logShare(s.shares, s.logged)
 	most := s.e.takeLogs(want)
-	text, err := logEnd(file, most)
+	text, err := evidence.CRILogEnd(file, most)
 	s.e.giveLogs(most - int64(len(text)))
 	s.logged += int64(len(text))
 	if err == nil && most == 0 && want > 0 {

@@ -74,11 +74,11 @@ func TestLog(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := criLog(path, 3)
+	r, err := criLog(path, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(r); err != nil || string(got) != "two\nth\nree\n" {
+	if got, err := io.ReadAll(r); err != nil || string(got) != "two\nthree\n" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/debug/evidence"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
@@ -174,27 +174,11 @@ const maxLog = 1 << 20
 
 // criLog reads the last lines of a log in CRI format.
 func criLog(path string, lines int) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	text, err := evidence.CRILogEnd(path, maxLog)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-maxLog), maxLog))
-	if err != nil {
-		return nil, err
-	}
-	all := bytes.SplitAfter(data, []byte("\n"))
-	var out bytes.Buffer
-	for _, line := range all[max(0, len(all)-lines-1):] {
-		if parts := bytes.SplitN(line, []byte(" "), 4); len(parts) == 4 {
-			out.Write(parts[3])
-		}
-	}
-	return io.NopCloser(&out), nil
+	return io.NopCloser(bytes.NewReader(evidence.LastLines(text, lines))), nil
 }
 
 // List implements engines.Engine.
