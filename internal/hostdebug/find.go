@@ -21,12 +21,12 @@ func Engine(ctx context.Context, kind target.Engine, o engines.Options) (engines
 	var err error
 	switch kind {
 	case target.Containerd:
-		e, err = byrpc.NewContainerd(o)
+		e, err = byrpc.NewContainerd(ctx, o)
 	case target.CRI:
 		e, err = byrpc.NewCRI(ctx, o)
 	default:
 		o.Snapshots = byrpc.Snapshots(o)
-		plain, err := engines.Of(kind, o)
+		plain, err := engines.Of(ctx, kind, o)
 		return plain, func() error { return nil }, err
 	}
 	if err != nil {

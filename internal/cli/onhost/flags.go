@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug"
 	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
@@ -88,7 +89,7 @@ func (f *Flags) find(ctx context.Context, t target.Target) (*engines.Container, 
 		}
 	}
 	c, err := hostdebug.Find(ctx, t, f.Options())
-	if absent := (*engines.Absent)(nil); errors.As(err, &absent) {
+	if absent := (*enginesocket.Absent)(nil); errors.As(err, &absent) {
 		return nil, absent
 	}
 	return c, err

@@ -34,7 +34,7 @@ func (f *Flags) Hint(ctx context.Context, name string, err error) error {
 		if perr != nil || !onHost {
 			return err
 		}
-		e, oerr := engines.Of(kind, f.Options())
+		e, oerr := engines.Of(ctx, kind, f.Options())
 		if oerr != nil {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
@@ -98,7 +99,7 @@ func (f *psFlags) run(ctx context.Context, t cmdline.Terminal, args []string) er
 	var failed []error
 	for _, kind := range kinds {
 		list, err := f.list(ctx, kind)
-		var absent *engines.Absent
+		var absent *enginesocket.Absent
 		switch {
 		case errors.As(err, &absent) && len(args) == 0:
 		case err != nil:

@@ -104,6 +104,14 @@ type Options struct {
 	Snapshots func(ctx context.Context, namespace, id string) (*Layers, error)
 }
 
+// caller is the user whose own engines are looked at besides root's: who has called sudo, or who asks.
+func (o Options) caller() int {
+	if who, ok := sudoer(o.Getenv("SUDO_UID")); ok && o.UID == 0 {
+		return int(who.uid)
+	}
+	return o.UID
+}
+
 // Engine is one of them.
 type Engine interface {
 	// Find asks for one target.
@@ -113,21 +121,16 @@ type Engine interface {
 }
 
 // Of is the engine of a kind, as far as it is asked without a library of its own; nil for the others.
-func Of(kind target.Engine, o Options) (Engine, error) {
+func Of(ctx context.Context, kind target.Engine, o Options) (Engine, error) {
 	switch kind {
 	case target.Docker:
-		return newDocker(o)
+		return newDocker(ctx, o)
 	case target.Podman:
 		return newPodman(o)
 	case target.PID:
 		return processes{o.Proc}, nil
 	case target.Systemd:
-		return units{processes{o.Proc}}, nil
+		return units{processes{o.Proc}, booted}, nil
 	}
 	return nil, nil
 }
-
-// Absent is the error for an engine that is not on this machine.
-type Absent struct{ What string }
-
-func (e *Absent) Error() string { return e.What }

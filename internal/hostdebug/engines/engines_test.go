@@ -8,10 +8,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
@@ -139,22 +141,25 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// An engine elsewhere is not this machine's; one that is not here says where it was looked for.
-func TestSocket(t *testing.T) {
+// systemd that is installed and does not run, as in a container, is absent: nothing of it is asked.
+func TestNoSystemd(t *testing.T) {
+	var absent *enginesocket.Absent
+	_, err := units{processes{"/proc"}, filepath.Join(t.TempDir(), "none")}.List(t.Context())
+	if !errors.As(err, &absent) || !strings.Contains(err.Error(), "does not run on this machine") {
+		t.Error(err)
+	}
+}
+
+// A rootless engine that is looked at is that of who has called sudo, else of who asks.
+func TestCaller(t *testing.T) {
 	env := func(text string) func(string) string { return func(string) string { return text } }
-	for text, want := range map[string]string{"tcp://10.0.0.1:2375": "not a socket of this machine", "ssh://x": "not a socket", "relative": "not a socket"} {
-		if _, err := Socket("Docker", "DOCKER_HOST", Options{Getenv: env(text)}, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
+	for _, c := range []struct {
+		uid  int
+		sudo string
+		want int
+	}{{0, "", 0}, {1000, "", 1000}, {0, "0", 0}, {0, "1", 1}, {1000, "1", 1000}, {0, "nonsense", 0}} {
+		if got := (Options{UID: c.uid, Getenv: env(c.sudo)}).caller(); got != c.want {
+			t.Errorf("%+v: %d", c, got)
 		}
-	}
-	if path, err := Socket("Docker", "DOCKER_HOST", Options{Getenv: env("unix:///x/d.sock")}, nil); err != nil || path != "/x/d.sock" {
-		t.Errorf("%s, %v", path, err)
-	}
-	if path, err := Socket("Docker", "DOCKER_HOST", Options{Address: "/y", Getenv: env("unix:///x")}, nil); err != nil || path != "/y" {
-		t.Errorf("%s, %v", path, err)
-	}
-	var absent *Absent
-	if _, err := Socket("Docker", "DOCKER_HOST", Options{Getenv: env("")}, []string{"/none/d.sock"}); !errors.As(err, &absent) || !strings.Contains(err.Error(), "/none/d.sock") {
-		t.Errorf("%v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
@@ -36,7 +37,7 @@ type account struct {
 func newPodman(o Options) (Engine, error) {
 	program, err := exec.LookPath("podman")
 	if err != nil {
-		return nil, &Absent{"podman is not on this machine: there is no program podman in PATH"}
+		return nil, &enginesocket.Absent{What: "podman is not on this machine: there is no program podman in PATH"}
 	}
 	p := podman{program, []account{{}}}
 	if caller, ok := sudoer(o.Getenv("SUDO_UID")); ok && o.UID == 0 {

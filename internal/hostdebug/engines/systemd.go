@@ -8,21 +8,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
 // units are services of systemd, by its own program.
-type units struct{ processes processes }
+type units struct {
+	processes processes
+	booted    string // a folder that is there where systemd runs
+}
+
+// booted is there where systemd is the machine's first process (sd_booted(3)).
+const booted = "/run/systemd/system"
 
 // ask is what systemctl prints.
 func (u units) ask(ctx context.Context, args ...string) (string, error) {
+	if _, err := os.Stat(u.booted); err != nil {
+		return "", &enginesocket.Absent{What: "systemd does not run on this machine"}
+	}
 	program, err := exec.LookPath("systemctl")
 	if err != nil {
-		return "", &Absent{"systemd is not on this machine: there is no program systemctl in PATH"}
+		return "", &enginesocket.Absent{What: "systemd is not on this machine: there is no program systemctl in PATH"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, podmanWithin)
 	defer cancel()

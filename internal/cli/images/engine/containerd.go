@@ -18,6 +18,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/containerd/platforms"
 	"github.com/distribution/reference"
+
+	"github.com/wherryproject/wherry/internal/enginesocket"
 )
 
 // connectWithin bounds how long a containerd may take to answer at all.
@@ -25,23 +27,18 @@ const connectWithin = 10 * time.Second
 
 // openContainerd exports an image as ctr images export does.
 func openContainerd(ctx context.Context, image string, o Options) (io.ReadCloser, error) {
-	paths, err := sockets(o, "CONTAINERD_ADDRESS", "/run/containerd/containerd.sock")
-	if err != nil {
+	socket, err := enginesocket.ContainerdPlace().Find(ctx, o.Address, o.Getenv)
+	if err != nil { // says plainly what the client would say late
 		return nil, err
 	}
-	conn, err := dial(ctx, "containerd", "CONTAINERD_ADDRESS", paths) // says plainly what the client would say late
+	client, err := containerd.New(socket, containerd.WithTimeout(connectWithin))
 	if err != nil {
-		return nil, err
-	}
-	conn.Close()
-	client, err := containerd.New(paths[0], containerd.WithTimeout(connectWithin))
-	if err != nil {
-		return nil, fmt.Errorf("containerd (%s): %w", paths[0], err)
+		return nil, fmt.Errorf("containerd (%s): %w", socket, err)
 	}
 	found, err := find(ctx, client, image, o.Namespace)
 	if err != nil {
 		client.Close()
-		return nil, fmt.Errorf("containerd (%s): %w", paths[0], err)
+		return nil, fmt.Errorf("containerd (%s): %w", socket, err)
 	}
 	return export(ctx, client, found), nil
 }

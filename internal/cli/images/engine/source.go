@@ -61,21 +61,3 @@ func (s Source) Open(ctx context.Context, o Options) (io.ReadCloser, error) {
 	}
 	return how(ctx, s.Image, o)
 }
-
-// sockets are the paths to try: the one that was asked for, else that of the environment, else the usual ones. A path
-// that was asked for is tried alone.
-func sockets(o Options, variable string, usual ...string) ([]string, error) {
-	asked, by := o.Address, "--address"
-	if asked == "" {
-		asked, by = o.Getenv(variable), variable
-	}
-	if asked == "" {
-		return usual, nil
-	}
-	path := strings.TrimPrefix(asked, "unix://")
-	if !strings.HasPrefix(path, "/") {
-		return nil, fmt.Errorf("%s is %q: only engines of this machine can be read, by a socket's absolute path", by,
-			asked)
-	}
-	return []string{path}, nil
-}

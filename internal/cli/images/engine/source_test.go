@@ -55,23 +55,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A socket that was asked for is tried alone, and only one of this machine.
-func TestSockets(t *testing.T) {
-	for name, c := range map[string]struct{ address, env, want, err string }{
-		"usual":       {"", "", "/a /b", ""},
-		"environment": {"", "unix:///e", "/e", ""},
-		"flag":        {"/f", "unix:///e", "/f", ""},
-		"remote":      {"", "tcp://h:1", "", "V is \"tcp://h:1\": only engines of this machine"},
-		"relative":    {"f.sock", "", "", "--address is \"f.sock\""},
-	} {
-		got, err := sockets(Options{Address: c.address, Getenv: func(string) string { return c.env }}, "V", "/a", "/b")
-		if strings.Join(got, " ") != c.want || (err == nil) != (c.err == "") ||
-			err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
-}
-
 // The same image in two namespaces is one; two images of one name are not guessed among.
 func TestChoose(t *testing.T) {
 	in := func(namespace, text string) place {

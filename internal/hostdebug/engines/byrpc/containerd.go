@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
@@ -31,19 +31,11 @@ type Containerd struct {
 	client *containerd.Client
 }
 
-// sockets are where a containerd listens by default; Docker's own is the second.
-func sockets() []string {
-	return []string{"/run/containerd/containerd.sock", "/run/docker/containerd/containerd.sock"}
-}
-
 // NewContainerd connects to the containerd that the options name. [Containerd.Close] closes it.
-func NewContainerd(o engines.Options) (*Containerd, error) {
-	socket, err := engines.Socket("containerd", "CONTAINERD_ADDRESS", o, sockets())
-	if err != nil {
+func NewContainerd(ctx context.Context, o engines.Options) (*Containerd, error) {
+	socket, err := enginesocket.ContainerdPlace().Find(ctx, o.Address, o.Getenv)
+	if err != nil { // says plainly what the client would say late
 		return nil, err
-	}
-	if _, err := os.Stat(socket); err != nil { // the client would wait for it
-		return nil, &engines.Absent{What: fmt.Sprintf("containerd is not here: there is no socket %s", socket)}
 	}
 	client, err := containerd.New(socket, containerd.WithTimeout(connectWithin))
 	if err != nil {
@@ -243,7 +235,7 @@ func (c *Containerd) List(ctx context.Context) ([]*engines.Container, error) {
 func Snapshots(o engines.Options) func(ctx context.Context, namespace, id string) (*engines.Layers, error) {
 	return func(ctx context.Context, namespace, id string) (*engines.Layers, error) {
 		o.Address = "" // that was Docker's
-		c, err := NewContainerd(o)
+		c, err := NewContainerd(ctx, o)
 		if err != nil {
 			return nil, err
 		}

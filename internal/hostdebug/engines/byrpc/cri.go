@@ -16,6 +16,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/debug/evidence"
+	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
@@ -29,8 +30,7 @@ type CRI struct {
 
 // NewCRI connects to the runtime that the options name. [CRI.Close] closes it.
 func NewCRI(ctx context.Context, o engines.Options) (*CRI, error) {
-	socket, err := engines.Socket("a CRI runtime", "CONTAINER_RUNTIME_ENDPOINT", o, []string{
-		"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock"})
+	socket, err := enginesocket.CRIPlace().Find(ctx, o.Address, o.Getenv)
 	if err != nil {
 		return nil, err
 	}
