@@ -160,6 +160,12 @@ func debugsDocker(t *testing.T) {
 		h := onHost{t, h.env}
 		h.wherry("debug", "docker:web", "--ttl", "1s", "--", "sleep", "1000").exits(137).Says("time limit of 1s")
 		h.nothingLeft()
+		// Over when runc has just begun: it is ended first, so that it says nothing, and starts nothing later.
+		early := h.wherry("debug", "docker:web", "--ttl", "1ns", "--", "sleep", "1000").exits(137).Says("time limit of 1ns")
+		if strings.Contains(early.Err, "runc") {
+			t.Errorf("DA-09 a session that ends early says %s", early.Err)
+		}
+		h.nothingLeft()
 		docker.Run(t, "run", "-d", "--name", "brief", "--network", "none", images.BusyboxRef, "sleep", "2")
 		h.wherry("debug", "docker:brief", "--", "sleep", "1000").exits(137).Says("docker:brief has ended")
 		docker.Run(t, "rm", "-f", "brief")
@@ -186,6 +192,25 @@ func debugsDocker(t *testing.T) {
 		}
 		_ = killed.Wait() // it was killed
 		h.nothingLeft()
+		told := exec.Command(world(t).Wherry, "debug", "docker:web", "--", "sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait")
+		told.Env = killed.Env
+		if out, err = told.StdoutPipe(); err == nil {
+			err = told.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 3)); err != nil {
+			t.Fatal(err)
+		}
+		if err := told.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		_ = told.Wait() // its exit code tells
+		if code := told.ProcessState.ExitCode(); code != 143 {
+			t.Errorf("DA-09 told to end, its exit code is %d", code)
+		}
+		h.nothingLeft()
 		if ps := h.wherry("debug", "docker:web", "--", "ps").exits(0).Out; strings.Contains(ps, "1000") {
 			t.Errorf("DA-09 after kill -9 its processes are left:\n%s", ps)
 		}
@@ -193,6 +218,8 @@ func debugsDocker(t *testing.T) {
 	t.Run("words", func(t *testing.T) {
 		h := onHost{t, h.env}
 		h.wherry("debug", "docker:none").exits(1).Says("docker:none", "No such container", "docker ps -a")
+		h.wherry("debug", "docker:web", "--address", t.TempDir()+"/none").exits(1).Says("there is no socket", "is it running?")
+		h.wherry("debug", "systemd:ssh").exits(1).Says("systemd")
 		h.wherry("debug", "dokcer:web").exits(2).Says("docker:NAME", "pid:NUMBER")
 		h.wherry("debug", "docker:web", "-c", "x").exits(2).Says("-c")
 		h.wherry("debug", "docker:web", "--", "nosuch").exits(127).Says("nosuch")
@@ -250,6 +277,9 @@ func debugsPodman(t *testing.T) {
 		exits(0).Has("tool\n", "200000", "root", "mine")
 	h.wherry("debug", "podman:dead", "--", "sh", "-c", "cat /c/dead/trace /c/.wherry/dead/log").exits(0).Has("trace\n", "last words")
 	h.wherry("exec", "podman:apart", "-m", "wherry.dev/toolbox", "-u", "1000", "--", "id").exits(0).Has("uid=1000")
+	h.wherry("exec", "podman:apart", "-m", images.BusyboxRef, "--", "sh", "-c",
+		"id -u; busybox stat -c %u /bin/busybox; touch /x && echo wrote; ls /c/apart/tool").exits(0).Has("0\n0\nwrote\n/c/apart/tool")
+	h.wherry("exec", "podman:web", "-m", "wherry.test/none:1", "--", "true").exits(125).Says("wherry.test/none:1", "engine does not have it")
 	h.wherry("ps", "-a", "podman").exits(0).Has("podman:web", "podman:dead")
 	h.wherry("debug", "podman:none").exits(1).Says("no such container", "podman ps -a")
 	h.nothingLeft()

@@ -42,14 +42,13 @@ func (f *Flags) AddAddress(fl *pflag.FlagSet) {
 		"on this machine: the engine's socket; default: its usual places, or DOCKER_HOST and CONTAINERD_ADDRESS")
 }
 
-// Given refuses them where the target is a pod.
-func (f *Flags) Given(pod string) error {
+// Given refuses them where the target is a pod or a node.
+func (f *Flags) Given() error {
 	if f.Address == "" && f.memory == "" && f.cpus == 0 {
 		return nil
 	}
-	return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf(
-		"--address, --memory and --cpus only apply to containers of this machine, such as docker:%s: leave them out for a pod",
-		pod))
+	return cmdline.ExitWith(cmdline.ExitUsage, errors.New(
+		"--address, --memory and --cpus only apply to containers of this machine, such as docker:web: leave them out here"))
 }
 
 // limits puts the limits into a wish.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
@@ -29,21 +31,24 @@ import (
 
 // image is an image to debug with: of the target's own engine, if that has it, else of its registry.
 type image struct {
-	ref    string
-	source *engine.Source // nil: the registry alone
-	o      engine.Options
-	note   func(format string, args ...any)
+	ref  string
+	own  func(ctx context.Context) (io.ReadCloser, error) // an archive of the engine's; nil: the registry alone
+	note func(format string, args ...any)
 }
 
 func (f *Flags) image(t cmdline.Terminal, c *engines.Container, ref string, quiet bool) session.Image {
-	i := &image{ref: ref, o: engine.Options{Address: f.Address, Getenv: os.Getenv}, note: func(string, ...any) {}}
+	i := &image{ref: ref, note: func(string, ...any) {}}
 	if !quiet {
 		i.note = func(format string, args ...any) { fmt.Fprintf(t.Err, format+"\n", args...) }
 	}
-	switch c.Target.Engine {
-	case target.Docker, target.Containerd:
-		i.source = &engine.Source{Engine: string(c.Target.Engine), Image: ref}
-		i.o.Namespace = c.Target.Namespace
+	switch {
+	case c.OpenImage != nil:
+		i.own = func(ctx context.Context) (io.ReadCloser, error) { return c.OpenImage(ctx, ref) }
+	case c.Target.Engine == target.Docker || c.Target.Engine == target.Containerd:
+		i.own = func(ctx context.Context) (io.ReadCloser, error) {
+			return engine.Source{Engine: string(c.Target.Engine), Image: ref}.Open(ctx, engine.Options{Address: f.Address,
+				Getenv: os.Getenv, Namespace: c.Target.Namespace})
+		}
 	}
 	return i
 }
@@ -80,28 +85,40 @@ func (i *image) Unpack(ctx context.Context, dir string) (box.Image, error) {
 
 // get is the image, and what is to be done when it has been read.
 func (i *image) get(ctx context.Context) (v1.Image, func(), error) {
-	if i.source != nil {
+	var absent error
+	if i.own != nil {
 		img, done, err := i.local(ctx)
 		if err == nil {
 			return img, done, nil
 		}
+		absent = fmt.Errorf("the container's engine does not have it: %w", err)
 	}
-	ref, err := name.ParseReference(i.ref)
+	img, err := i.pull(ctx)
 	if err != nil {
-		return nil, nil, err
-	}
-	i.note("pulling image %s", ref)
-	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w (credentials are those of docker login)", err)
+		return nil, nil, errors.Join(err, absent)
 	}
 	return img, func() {}, nil
 }
 
+// pull is the image of its registry.
+func (i *image) pull(ctx context.Context) (v1.Image, error) {
+	ref, err := name.ParseReference(i.ref)
+	if err != nil {
+		return nil, err
+	}
+	i.note("pulling image %s", ref)
+	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+	if refused := (*transport.Error)(nil); errors.As(err, &refused) &&
+		(refused.StatusCode == http.StatusUnauthorized || refused.StatusCode == http.StatusForbidden) {
+		return nil, fmt.Errorf("%w (credentials are those of docker login)", err)
+	}
+	return img, err
+}
+
 // local is the image out of the target's own engine, as an archive that is gone with its last reader.
 func (i *image) local(ctx context.Context) (v1.Image, func(), error) {
-	from, err := i.source.Open(ctx, i.o)
+	from, err := i.own(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -142,7 +142,7 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 	if remote.host != nil {
 		return f.onHost(ctx, t, from, to, *remote.host)
 	}
-	if err := f.host.Given(remote.pod); err != nil {
+	if err := f.host.Given(); err != nil {
 		return err
 	}
 	c, err := f.Connect()

@@ -97,7 +97,7 @@ refused.`,
 			if onHost {
 				return f.host.Debug(cmd.Context(), t, to, &f.Debug, f.writable, command)
 			}
-			if err := f.notOnHost(pod); err != nil {
+			if err := f.notOnHost(); err != nil {
 				return err
 			}
 			if node := nodeMeant(pod); node != "" {
@@ -125,13 +125,13 @@ refused.`,
 	return cmd
 }
 
-// notOnHost refuses flags that mean nothing for a pod.
-func (f *debugFlags) notOnHost(pod string) error {
+// notOnHost refuses flags that mean nothing for a pod or a node.
+func (f *debugFlags) notOnHost() error {
 	if f.writable {
 		return cmdline.ExitWith(cmdline.ExitUsage,
 			errors.New("--writable only applies to containers of this machine; in a pod, a shell can write to the files under /proc/1/root, and wherry exec -m IMAGE --writable to those under /c"))
 	}
-	return f.host.Given(pod)
+	return f.host.Given()
 }
 
 // podAndCommand splits the arguments of a command.

@@ -60,7 +60,7 @@ The exit code is the command's; 126 or 127 if it could not be run or was not fou
 			if onHost {
 				return f.host.Exec(cmd.Context(), t, to, &f.Exec, command)
 			}
-			if err := f.host.Given(pod); err != nil {
+			if err := f.host.Given(); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), t, pod, command)

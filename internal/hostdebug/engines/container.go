@@ -52,6 +52,8 @@ type Container struct {
 
 	// ReadLog reads the last lines of what it has written; nil where its engine has none.
 	ReadLog func(ctx context.Context, lines int) (io.ReadCloser, error)
+	// OpenImage reads an image that its engine has, as an archive of Docker's; nil where the engine is asked elsewhere.
+	OpenImage func(ctx context.Context, image string) (io.ReadCloser, error)
 }
 
 // Alive tells whether there is a process to join.

@@ -132,7 +132,56 @@ func (p podman) findAs(ctx context.Context, as account, t target.Target) (*Conta
 		out, err := as.command(ctx, p.program, "logs", "--tail", strconv.Itoa(lines), "--", c.ID).CombinedOutput()
 		return io.NopCloser(bytes.NewReader(out)), err
 	}
+	c.OpenImage = func(ctx context.Context, image string) (io.ReadCloser, error) { return p.save(ctx, as, image) }
 	return c, nil
+}
+
+// save begins to read an image as an archive. Whether there is one is known when it returns.
+func (p podman) save(ctx context.Context, as account, image string) (io.ReadCloser, error) {
+	if _, err := p.run(ctx, as, "image", "inspect", "--format", "{{.Id}}", "--", image); err != nil {
+		return nil, err
+	}
+	cmd := as.command(ctx, p.program, "image", "save", "--quiet", "--format", "docker-archive", "--", image)
+	s := &saving{cmd: cmd}
+	cmd.Stderr = &s.trouble
+	var err error
+	if s.out, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	return s, cmd.Start()
+}
+
+// saving is an archive that a program writes; one that it does not finish is an error of the reader.
+type saving struct {
+	cmd     *exec.Cmd
+	out     io.ReadCloser
+	trouble bytes.Buffer
+	ended   bool
+}
+
+// Read implements io.Reader.
+func (s *saving) Read(p []byte) (int, error) {
+	n, err := s.out.Read(p)
+	if err != io.EOF || s.ended {
+		return n, err
+	}
+	s.ended = true
+	if werr := s.cmd.Wait(); werr != nil {
+		return n, fmt.Errorf("%s: %w", lastLine(strings.TrimSpace(s.trouble.String())), werr)
+	}
+	return n, io.EOF
+}
+
+// Close ends the program, if it has not ended.
+func (s *saving) Close() error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	err := s.out.Close()
+	_ = s.cmd.Process.Kill() // it may have ended
+	_ = s.cmd.Wait()         // it was killed
+	return err
 }
 
 // List implements Engine.

@@ -14,11 +14,71 @@ import (
 	"strings"
 
 	"github.com/containerd/containerd/v2/pkg/archive"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/mountfd"
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
+
+// rootfs is the debugger's root filesystem: where it is made, and where it is seen then.
+type rootfs struct{ made, seen string }
+
+// tools unpacks runc and the debugger's root filesystem, beside one another.
+func (s *one) tools(ctx context.Context, base, runc string) (fs rootfs, img box.Image, err error) {
+	var work errgroup.Group
+	// Not in the goroutines of the group, whose threads see the machine's mounts: what is written goes through
+	// descriptors that this thread has opened.
+	open, err := os.OpenFile(runc, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
+	if err != nil {
+		return fs, img, err
+	}
+	work.Go(func() error { return errors.Join(bundle.Embedded().WriteProgram(bundle.Runc, open), open.Close()) })
+	fs.seen = filepath.Join(base, "root")
+	fs.made = fs.seen
+	if err = os.Mkdir(fs.seen, 0o755); err == nil {
+		if s.req.Image == nil {
+			img, err = toolboxImage(), unpackToolbox(ctx, fs.made)
+		} else {
+			fs.made, img, err = s.unpackImage(ctx)
+		}
+	}
+	return fs, img, errors.Join(err, work.Wait())
+}
+
+// unpackImage unpacks the image that was asked for, on disk, as it may be larger than what memory is there for, where
+// nobody else comes to it.
+func (s *one) unpackImage(ctx context.Context) (root string, img box.Image, err error) {
+	disk := s.machine.DiskDir(s.id)
+	root = filepath.Join(disk, "root")
+	if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(root, 0o755)); err != nil {
+		return root, img, err
+	}
+	img, err = s.req.Image.Unpack(ctx, root)
+	return root, img, err
+}
+
+// present shows the root filesystem, when all is in it, as that of the target's root.
+func (s *one) present(fs rootfs, uid, gid int) error {
+	if fs.made == fs.seen {
+		return giveTo(fs.made, uid, gid)
+	}
+	fd, err := mountfd.Clone(fs.made, false, true)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if s.held != nil {
+		if users := s.held.namespaces[specs.UserNamespace]; users != nil {
+			if err := mountfd.SeenAs(fd, users); err != nil {
+				s.note("the image's files belong to nobody here: its file system has no idmapped mounts")
+			}
+		}
+	}
+	return mountfd.AttachPath(fd, fs.seen)
+}
 
 // unpackToolbox unpacks the built-in image into a folder.
 func unpackToolbox(ctx context.Context, dir string) error {

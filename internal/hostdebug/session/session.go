@@ -18,15 +18,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
 	"github.com/wherryproject/wherry/internal/mountfd"
-	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
 // Image is a root filesystem for the debugger.
@@ -209,7 +206,7 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 		}
 	}
 	runc := filepath.Join(base, "runc")
-	root, img, err := s.tools(ctx, base, runc)
+	fs, img, err := s.tools(ctx, base, runc)
 	if err != nil {
 		return 0, err
 	}
@@ -217,16 +214,16 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 	if err := s.show(ctx, files, uid, gid); err != nil {
 		return 0, err
 	}
-	if err := folders(root); err != nil {
+	if err := folders(fs.made); err != nil {
 		return 0, err
 	}
-	if err := takeOver(ctx, filepath.Join(files, s.req.Target.FolderName()), root); err != nil {
+	if err := takeOver(ctx, filepath.Join(files, s.req.Target.FolderName()), fs.made); err != nil {
 		return 0, err
 	}
-	if err := giveTo(root, uid, gid); err != nil {
+	if err := s.present(fs, uid, gid); err != nil {
 		return 0, err
 	}
-	return s.exec(ctx, runc, root, files, img, streams)
+	return s.exec(ctx, runc, fs.seen, files, img, streams)
 }
 
 // treeSize bounds a session's memory file system: the programs, and what its shell writes.
@@ -245,53 +242,6 @@ func privateMounts(at string) error {
 		return fmt.Errorf("a file system for the session: %w", err)
 	}
 	return nil
-}
-
-// tools unpacks runc and the debugger's root filesystem, beside one another.
-func (s *one) tools(ctx context.Context, base, runc string) (root string, img box.Image, err error) {
-	var work errgroup.Group
-	// Not in the goroutines of the group, whose threads see the machine's mounts: what is written goes through
-	// descriptors that this thread has opened.
-	open, err := os.OpenFile(runc, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
-	if err != nil {
-		return "", img, err
-	}
-	work.Go(func() error { return errors.Join(bundle.Embedded().WriteProgram(bundle.Runc, open), open.Close()) })
-	root = filepath.Join(base, "root")
-	if err = os.Mkdir(root, 0o755); err == nil {
-		if s.req.Image == nil {
-			img, err = toolboxImage(), unpackToolbox(ctx, root)
-		} else {
-			img, err = s.unpackImage(ctx, root)
-		}
-	}
-	return root, img, errors.Join(err, work.Wait())
-}
-
-// unpackImage unpacks the image that was asked for, on disk, as it may be larger than what memory is there for, where
-// nobody else comes to it, and shows it at a folder of the session.
-func (s *one) unpackImage(ctx context.Context, at string) (img box.Image, err error) {
-	disk := s.machine.DiskDir(s.id)
-	root := filepath.Join(disk, "root")
-	if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(root, 0o755)); err != nil {
-		return img, err
-	}
-	if img, err = s.req.Image.Unpack(ctx, root); err != nil {
-		return img, err
-	}
-	fd, err := mountfd.Clone(root, false, true)
-	if err != nil {
-		return img, err
-	}
-	defer unix.Close(fd)
-	if s.held != nil {
-		if users := s.held.namespaces[specs.UserNamespace]; users != nil {
-			if err := mountfd.SeenAs(fd, users); err != nil {
-				s.note("the image's files belong to nobody here: its file system has no idmapped mounts")
-			}
-		}
-	}
-	return img, mountfd.AttachPath(fd, at)
 }
 
 // toolboxImage is what runs from the built-in image.
