@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,20 +72,18 @@ Exit codes: 1 failure, 2 incorrect usage.`,
 }
 
 func printCerts(t Terminal, items []pki.Item, now time.Time) error {
-	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSUBJECT\tENDS\tLEFT\tRENEWAL\tWHERE")
+	table := cmdline.Table{Head: []string{"NAME", "SUBJECT", "ENDS", "LEFT", "RENEWAL", "WHERE"}}
 	for _, i := range items {
-		ends, left := "never", "-"
+		ends, left := "never", ""
 		if i.Ends != nil {
 			ends, left = i.Ends.Format(time.RFC3339), duration.HumanDuration(i.Ends.Sub(now))
 			if !now.Before(*i.Ends) {
 				left = "ENDED"
 			}
 		}
-		fmt.Fprintln(w, strings.Join([]string{i.Name, cmdline.DashIfNone(i.Subject), ends, left, i.Renewal, i.Where},
-			"\t"))
+		table.Add(i.Name, i.Subject, ends, left, i.Renewal, i.Where)
 	}
-	return w.Flush()
+	return table.Print(t)
 }
 
 // shownCerts are those that a running server and its nodes show to who connects; it keeps them in memory only.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -247,21 +246,15 @@ func describeToken(s *corev1.Secret) tokenItem {
 }
 
 func printTokens(t Terminal, items []tokenItem, now time.Time) error {
-	if len(items) == 0 {
-		fmt.Fprintln(t.Err, "No tokens found.")
-		return nil
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "ID\tLEFT\tENDS\tGROUPS\tDESCRIPTION")
+	table := cmdline.Table{Head: []string{"ID", "LEFT", "ENDS", "GROUPS", "DESCRIPTION"}, None: "No tokens found."}
 	for _, i := range items {
-		left, ends := "-", "never"
+		left, ends := "", "never"
 		if i.Ends != nil {
 			left, ends = duration.HumanDuration(i.Ends.Sub(now)), i.Ends.Format(time.RFC3339)
 		}
-		fmt.Fprintln(w, strings.Join([]string{i.ID, left, ends, cmdline.DashIfNone(strings.Join(i.Groups, ",")),
-			cmdline.DashIfNone(i.Description)}, "\t"))
+		table.Add(i.ID, left, ends, strings.Join(i.Groups, ","), i.Description)
 	}
-	return w.Flush()
+	return table.Print(t)
 }
 
 func newTokenDelete(t Terminal, f *reach.Flags) *cobra.Command {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -167,18 +166,13 @@ func (f *psFlags) print(t cmdline.Terminal, rows []row) error {
 		}
 		return nil
 	}
-	if len(rows) == 0 {
-		fmt.Fprintln(t.Err, "no containers found")
-		return nil
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "TARGET\tIMAGE\tSTATE\tAGE")
+	table := cmdline.Table{Head: []string{"TARGET", "IMAGE", "STATE", "AGE"}, None: "no containers found"}
 	for _, r := range rows {
 		age := "<unknown>"
 		if r.CreatedAt.Year() > 1970 {
 			age = duration.HumanDuration(time.Since(r.CreatedAt))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Target, cmdline.DashIfNone(r.Image), r.State, age)
+		table.Add(r.Target, r.Image, r.State, age)
 	}
-	return w.Flush()
+	return table.Print(t)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -62,19 +61,14 @@ func (f *psFlags) printSessions(t cmdline.Terminal) error {
 		}
 		return nil
 	}
-	if len(all) == 0 {
-		fmt.Fprintln(t.Err, "no debug sessions found")
-		return nil
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "TARGET\tCOMMAND\tUSER\tAGE\tLEFT")
+	table := cmdline.Table{Head: []string{"TARGET", "COMMAND", "USER", "AGE", "LEFT"}, None: "no debug sessions found"}
 	for _, r := range all {
 		left := ""
 		if !r.Until.IsZero() {
 			left = duration.HumanDuration(time.Until(r.Until))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Target, cmdline.DashIfNone(strings.Join(r.Command, " ")),
-			cmp.Or(r.User, "root"), duration.HumanDuration(time.Since(r.Since)), cmdline.DashIfNone(left))
+		table.Add(r.Target, strings.Join(r.Command, " "), cmp.Or(r.User, "root"),
+			duration.HumanDuration(time.Since(r.Since)), left)
 	}
-	return w.Flush()
+	return table.Print(t)
 }

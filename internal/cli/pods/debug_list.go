@@ -5,8 +5,6 @@ package pods
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -133,24 +131,20 @@ func (c *debugContainer) setState(p *corev1.Pod, now time.Time) {
 }
 
 func printDebugContainers(t cmdline.Terminal, list []debugContainer, all bool) error {
-	if len(list) == 0 {
-		fmt.Fprintln(t.Err, "No debug containers found.")
-		return nil
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
-	row := func(cells ...string) {
+	table := cmdline.Table{None: "No debug containers found."}
+	seen := func(cells ...string) []string {
 		if !all {
-			cells = cells[1:]
+			return cells[1:]
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		return cells
 	}
-	row("NAMESPACE", "POD", "NAME", "IMAGE", "TARGET", "STATUS", "AGE")
+	table.Head = seen("NAMESPACE", "POD", "NAME", "IMAGE", "TARGET", "STATUS", "AGE")
 	for _, c := range list {
 		status := c.Status
 		if c.ExitCode != nil {
 			status = fmt.Sprintf("%s (%d)", status, *c.ExitCode)
 		}
-		row(c.Namespace, c.Pod, c.Name, c.Image, cmdline.DashIfNone(c.Target), status, c.age)
+		table.Add(seen(c.Namespace, c.Pod, c.Name, c.Image, c.Target, status, c.age)...)
 	}
-	return w.Flush()
+	return table.Print(t)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -208,21 +207,14 @@ func printDebugRuns(t cmdline.Terminal, list *debugrun.DebugRunList, output stri
 		}
 		return cmdline.PrintAs(t, output, list)
 	}
-	if len(list.Items) == 0 {
-		fmt.Fprintln(t.Err, "No debug runs found.")
-		return nil
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "WHEN\tUSER\tPOD\tKIND\tCONTAINER\tIMAGE\tTARGET\tCOMMAND\tTOOK\tEXIT")
+	table := cmdline.Table{None: "No debug runs found.", Head: []string{"WHEN", "USER", "POD", "KIND", "CONTAINER",
+		"IMAGE", "TARGET", "COMMAND", "TOOK", "EXIT"}}
 	for i := range list.Items {
 		r := &list.Items[i]
-		fmt.Fprintln(w, strings.Join([]string{
-			r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind),
-			cmdline.DashIfNone(r.Spec.Container), r.Spec.Image, cmdline.DashIfNone(r.Spec.Target), shownCommand(r.Spec),
-			took(r.Status), exitOf(r.Status),
-		}, "\t"))
+		table.Add(r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind),
+			r.Spec.Container, r.Spec.Image, r.Spec.Target, shownCommand(r.Spec), took(r.Status), exitOf(r.Status))
 	}
-	return w.Flush()
+	return table.Print(t)
 }
 
 // maxShown bounds a command in a table; -o json has all of it.
