@@ -123,9 +123,6 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims, CSI: a.csi,
 		Allocatable: a.allocatable(), RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
 	a.fresh = newRefresher(a)
-	if a.devices, err = a.newDevices(); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
 	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}

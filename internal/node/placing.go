@@ -5,6 +5,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/controllers/scheduler/fit"
+	"github.com/wherryproject/wherry/internal/node/cpus"
+	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/memory"
 	"github.com/wherryproject/wherry/internal/node/numa"
 	"github.com/wherryproject/wherry/internal/node/numa/bank"
@@ -26,8 +29,14 @@ type Placing struct {
 	Reserved bank.Amounts // kept for the system: not allocatable
 }
 
-// newPlaces makes what knows who has which CPUs and which memory.
+// newPlaces makes what knows who has which CPUs, devices and memory.
 func (a *Agent) newPlaces() (err error) {
+	if err := a.dropHalfPlaced(); err != nil {
+		return err
+	}
+	if a.devices, err = a.newDevices(); err != nil {
+		return err
+	}
 	if a.cpus, err = a.newCPUs(); err != nil {
 		return err
 	}
@@ -104,6 +113,34 @@ func (a *Agent) release(uid types.UID) {
 	a.memory.Release(uid)
 	a.devices.Release(uid)
 	a.cpus.Release(uid)
+	if err := forgetPlaced(filepath.Join(a.cfg.podsFolder(), string(uid))); err != nil {
+		a.log.Warn("a later start will hold what a pod has given back, until its folder is removed", "pod", uid, "err",
+			err)
+	}
+}
+
+// halfPlaced is the file that is in a pod's folder while it is written down what the pod has.
+const halfPlaced = "placing"
+
+// forgetPlaced removes what is written down of what a pod has.
+func forgetPlaced(folder string) error {
+	var errs []error
+	for _, name := range []string{memory.FileName, devices.FileName, cpus.FileName, halfPlaced} {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dropHalfPlaced forgets what an earlier process has written down in part when it was killed. Nothing of such a pod has
+// been started: it is placed anew.
+func (a *Agent) dropHalfPlaced() error {
+	marks, err := filepath.Glob(filepath.Join(a.cfg.podsFolder(), "*", halfPlaced))
+	for _, mark := range marks {
+		err = errors.Join(err, forgetPlaced(filepath.Dir(mark)))
+	}
+	return err
 }
 
 // keepPlaced writes down what a pod has; all of it, or nothing.
@@ -111,7 +148,12 @@ func (a *Agent) keepPlaced(uid types.UID, p place.Placement) error {
 	if len(p.CPUs) == 0 && len(p.Memory) == 0 && len(p.Devices) == 0 {
 		return nil
 	}
-	err := os.MkdirAll(filepath.Join(a.cfg.podsFolder(), string(uid)), 0o750)
+	folder := filepath.Join(a.cfg.podsFolder(), string(uid))
+	mark := filepath.Join(folder, halfPlaced)
+	err := os.MkdirAll(folder, 0o750)
+	if err == nil {
+		err = os.WriteFile(mark, nil, 0o600)
+	}
 	if err == nil && len(p.Memory) > 0 {
 		err = a.memory.Keep(uid, p.Memory, p.Charge)
 	}
@@ -121,7 +163,10 @@ func (a *Agent) keepPlaced(uid types.UID, p place.Placement) error {
 	if err == nil && len(p.CPUs) > 0 {
 		err = a.cpus.Keep(uid, p.CPUs)
 	}
-	if err != nil { // what was written goes with the pod's folder, or is written anew
+	if err == nil {
+		err = os.Remove(mark)
+	}
+	if err != nil {
 		a.release(uid)
 	}
 	return err

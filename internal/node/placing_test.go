@@ -3,7 +3,10 @@
 package node
 
 import (
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/cpuset"
 
+	"github.com/wherryproject/wherry/internal/node/cpus"
 	"github.com/wherryproject/wherry/internal/node/cpus/pin"
+	"github.com/wherryproject/wherry/internal/node/memory"
 	"github.com/wherryproject/wherry/internal/node/numa"
 	"github.com/wherryproject/wherry/internal/node/numa/bank"
 )
@@ -29,11 +34,7 @@ func placer(t *testing.T, dir string, change func(*Config)) *Agent {
 		change(&c)
 	}
 	a := &Agent{cfg: c, log: slog.New(slog.DiscardHandler)}
-	err := a.newPlaces()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.devices, err = a.newDevices(); err != nil {
+	if err := a.newPlaces(); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -100,6 +101,57 @@ func TestPlacedWhenLetIn(t *testing.T) {
 	}
 	if got := a.fixed(two, two); got != "" {
 		t.Errorf("the same: %q", got)
+	}
+}
+
+// PL-33: an agent that is killed while it writes down what a pod has leaves a part that is taken for nothing, at each
+// moment; what has been given back is not held again after a kill.
+func TestPlacedInPart(t *testing.T) {
+	dir := t.TempDir()
+	pod, other := guaranteed("pod", "1", "6"), guaranteed("other", "1", "6")
+	if m := placer(t, dir, nil).unfit(pod); m != nil {
+		t.Fatal(m)
+	}
+	folder := filepath.Join(podsFolder(dir), "pod")
+	whole := map[string][]byte{}
+	for _, name := range []string{memory.FileName, cpus.FileName} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[name] = text
+	}
+	for _, written := range [][]string{{}, {memory.FileName}, {memory.FileName, cpus.FileName}, {cpus.FileName}} {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		err := os.MkdirAll(folder, 0o750)
+		for _, name := range written {
+			err = errors.Join(err, os.WriteFile(filepath.Join(folder, name), whole[name], 0o600))
+		}
+		if err = errors.Join(err, os.WriteFile(filepath.Join(folder, halfPlaced), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		a := placer(t, dir, nil)
+		if got := where(a, pod); got != " on " {
+			t.Errorf("%v was written: it has %s", written, got)
+		}
+		if m := a.unfit(other); m != nil || where(a, other) != "1 on 0" {
+			t.Errorf("%v was written: another one has %s, %+v", written, where(a, other), m)
+		}
+		if m := a.unfit(pod); m != nil || where(a, pod) != "2 on 1" {
+			t.Errorf("%v was written: placed anew it has %s, %+v", written, where(a, pod), m)
+		}
+		if a = placer(t, dir, nil); where(a, pod) != "2 on 1" {
+			t.Errorf("%v was written: after another kill it has %s", written, where(a, pod))
+		}
+		a.release(other.UID)
+	}
+	a := placer(t, dir, nil)
+	pod.Status.Phase = corev1.PodSucceeded
+	a.vacate(pod)
+	if a = placer(t, dir, nil); where(a, pod) != " on " {
+		t.Errorf("given back, and after a kill it has %s", where(a, pod))
 	}
 }
 

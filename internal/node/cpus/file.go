@@ -9,8 +9,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
-// fileName is that of the file in its pod's folder.
-const fileName = "cpus.json"
+// FileName is that of the file in a pod's folder that says what the pod has.
+const FileName = "cpus.json"
 
 // read reads what a pod's containers have, as lists of CPUs by container.
 func read(file string) (pin.Held, error) {

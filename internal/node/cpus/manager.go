@@ -63,7 +63,7 @@ type Manager struct {
 func New(c Config) (*Manager, error) {
 	m := &Manager{cfg: c, pods: map[types.UID]pin.Held{}, waiting: map[types.UID]bool{}, told: map[string]string{},
 		news: make(chan struct{}, 1)}
-	files, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", fileName))
+	files, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", FileName))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 		held = pin.Held{}
 	}
 	held[c.Name] = set
-	if err := write(filepath.Join(m.cfg.PodsFolder, string(pod.UID), fileName), held); err != nil {
+	if err := write(filepath.Join(m.cfg.PodsFolder, string(pod.UID), FileName), held); err != nil {
 		return "", false, fmt.Errorf("CPUs cannot be given before that is written down: %w", err)
 	}
 	m.pods[pod.UID] = held
@@ -149,7 +149,7 @@ func (m *Manager) Keep(uid types.UID, held pin.Held) error {
 			return fmt.Errorf("container %s: another pod has got CPUs %s meanwhile", container, both)
 		}
 	}
-	if err := write(filepath.Join(m.cfg.PodsFolder, string(uid), fileName), held); err != nil {
+	if err := write(filepath.Join(m.cfg.PodsFolder, string(uid), FileName), held); err != nil {
 		return fmt.Errorf("CPUs cannot be given before that is written down: %w", err)
 	}
 	m.pods[uid] = held

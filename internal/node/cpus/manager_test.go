@@ -220,7 +220,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file := filepath.Join(t.TempDir(), fileName)
+		file := filepath.Join(t.TempDir(), FileName)
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -205,7 +205,7 @@ func (m *Manager) keep(uid types.UID, container, name string, ids []string,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.pods[uid].with(container, name, has)
-	if err := writeHoldings(filepath.Join(m.cfg.PodsFolder, string(uid), fileName), h); err != nil {
+	if err := writeHoldings(filepath.Join(m.cfg.PodsFolder, string(uid), FileName), h); err != nil {
 		return holding{}, fmt.Errorf("devices cannot be given before that is written down: %w", err)
 	}
 	m.pods[uid] = h

@@ -15,8 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
-// fileName is that of the file in its pod's folder.
-const fileName = "devices.json"
+// FileName is that of the file in a pod's folder that says what the pod has.
+const FileName = "devices.json"
 
 // holdings are what a pod has, by container and resource. They are not changed: with makes others.
 type holdings map[string]map[string]holding

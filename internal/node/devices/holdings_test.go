@@ -23,7 +23,7 @@ func TestHoldings(t *testing.T) {
 		t.Errorf("%+v, %v", empty, err)
 	}
 	h := holdings(nil).with("c", "r", none).with("c", "s", empty).with("d", "r", none)
-	file := filepath.Join(t.TempDir(), fileName)
+	file := filepath.Join(t.TempDir(), FileName)
 	if err := writeHoldings(file, h); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func FuzzReadHoldings(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file := filepath.Join(t.TempDir(), fileName)
+		file := filepath.Join(t.TempDir(), FileName)
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func New(c Config) (*Manager, error) {
 		d := m.resource(name)
 		d.count, d.lost = n, time.Now()
 	}
-	kept, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", fileName))
+	kept, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", FileName))
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (m *Manager) Reserve(uid types.UID, containers map[string]map[string]place.
 			h = h.with(container, name, holding{IDs: r.IDs, Reserved: true, Near: r.Near})
 		}
 	}
-	if err := writeHoldings(filepath.Join(m.cfg.PodsFolder, string(uid), fileName), h); err != nil {
+	if err := writeHoldings(filepath.Join(m.cfg.PodsFolder, string(uid), FileName), h); err != nil {
 		return fmt.Errorf("devices cannot be given before that is written down: %w", err)
 	}
 	m.pods[uid] = h

@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
-// fileName is that of the file in its pod's folder.
-const fileName = "memory.json"
+// FileName is that of the file in a pod's folder that says what the pod has.
+const FileName = "memory.json"
 
 // kept is what a pod has.
 type kept struct {
@@ -47,7 +47,7 @@ type Manager struct {
 // does not have any more has none: its containers run on all nodes from their next start on.
 func New(c Config) (*Manager, error) {
 	m := &Manager{cfg: c, pods: map[types.UID]kept{}}
-	files, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", fileName))
+	files, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", FileName))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (m *Manager) Keep(uid types.UID, containers bank.Held, charge bank.Taken) e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := kept{containers, charge}
-	if err := statefile.Write(filepath.Join(m.cfg.PodsFolder, string(uid), fileName), k); err != nil {
+	if err := statefile.Write(filepath.Join(m.cfg.PodsFolder, string(uid), FileName), k); err != nil {
 		return fmt.Errorf("memory cannot be given before that is written down: %w", err)
 	}
 	m.pods[uid] = k

@@ -69,7 +69,7 @@ func TestKept(t *testing.T) {
 		t.Errorf("after its end %+v is taken", got)
 	}
 	begin(t, dir, nil)
-	if _, err := os.Stat(filepath.Join(dir, "one", fileName)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "one", FileName)); err == nil {
 		t.Error("with the policy None the file stays")
 	}
 }
@@ -84,7 +84,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.Mkdir(filepath.Join(dir, "one"), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "one", fileName), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "one", FileName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m := begin(t, dir, machine(2))
