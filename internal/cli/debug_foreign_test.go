@@ -31,6 +31,14 @@ func ordinary(t *testing.T) (kubeconfig string, ran *atomic.Int32) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"default"},
  "spec":{"containers":[{"name":"main"}]},"status":{"phase":"Running"}}`)
+		case r.URL.Path == "/api/v1/namespaces/default/pods/here":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"here","namespace":"default"},
+ "spec":{"nodeName":"edge","containers":[{"name":"main"}]},"status":{"phase":"Running"}}`)
+		case r.URL.Path == "/api/v1/nodes/edge":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"edge"},
+ "status":{"nodeInfo":{"kubeletVersion":"v1.37.2+wherry-0.1"}}}`)
 		default:
 			http.NotFound(w, r)
 		}
@@ -80,20 +88,28 @@ func TestAnotherServer(t *testing.T) {
 func TestAnotherServerByKubectl(t *testing.T) {
 	kubeconfig, ran := ordinary(t)
 	t.Setenv("KUBECONFIG", "")
-	var called []string
-	var errs strings.Builder
-	cmd := pods.NewDebug(Terminal{In: strings.NewReader(""), Out: io.Discard, Err: &errs}, func(args ...string) int {
-		called = args
-		return 0
-	})
-	cmd.SetArgs([]string{"web", "--kubeconfig", kubeconfig, "-m", "busybox:1.37", "--target", "main", "-t", "-i", "--",
-		"ls", "-l"})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	want := "debug web --image busybox:1.37 --stdin --kubeconfig " + kubeconfig +
-		" --namespace default --target main --profile general -- ls -l"
-	if got := strings.Join(called, " "); got != want || ran.Load() != 0 {
-		t.Errorf("called %s; %d commands run", got, ran.Load())
+	for line, want := range map[string]string{
+		"web -m busybox:1.37 --target main -t -i -- ls -l": "web --image busybox:1.37 --stdin KUBECONFIG --target main --profile general -- ls -l",
+		// Wherry's nodes have the toolbox, in whosever cluster they are.
+		"here -- ls":                       "here --image wherry.dev/toolbox --stdin KUBECONFIG --profile general -- ls",
+		"here -m wherry.dev/toolbox -c me": "here --image wherry.dev/toolbox --stdin KUBECONFIG --container me --profile general",
+	} {
+		var called []string
+		var errs strings.Builder
+		cmd := pods.NewDebug(Terminal{In: strings.NewReader(""), Out: io.Discard, Err: &errs}, func(args ...string) int {
+			called = args
+			return 0
+		})
+		cmd.SetArgs(append([]string{"--kubeconfig", kubeconfig}, strings.Fields(line)...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		want = "debug " + strings.Replace(want, "KUBECONFIG", "--kubeconfig "+kubeconfig+" --namespace default", 1)
+		if got := strings.Join(called, " "); got != want || ran.Load() != 0 {
+			t.Errorf("%s: called %s; %d commands run", line, got, ran.Load())
+		}
+		if !strings.Contains(errs.String(), "as kubectl debug does it") {
+			t.Errorf("%s: it is not said: %s", line, errs.String())
+		}
 	}
 }

@@ -105,7 +105,7 @@ refused.`,
 			}
 			err = f.run(cmd.Context(), t, pod, command)
 			if foreign, ok := errors.AsType[*reach.Foreign](err); ok {
-				return f.asKubectl(t, kubectl, foreign, pod, command)
+				return f.asKubectl(cmd.Context(), t, kubectl, foreign, pod, command)
 			}
 			return f.host.Hint(cmd.Context(), pod, err)
 		},

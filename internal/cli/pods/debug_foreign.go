@@ -3,28 +3,55 @@
 package pods
 
 import (
+	"context"
 	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/serverkind"
 )
 
 // asKubectl debugs a pod of a cluster that is not Wherry's in the way of kubectl debug, and says so (DA-10). What that
 // way cannot do is refused before anything is done.
-func (f *debugFlags) asKubectl(t cmdline.Terminal, kubectl func(args ...string) int, why *reach.Foreign, pod string,
-	command []string) error {
+func (f *debugFlags) asKubectl(ctx context.Context, t cmdline.Terminal, kubectl func(args ...string) int,
+	why *reach.Foreign, pod string, command []string) error {
+	toolbox := f.Image == "" || podspec.IsToolbox(f.Image)
 	switch {
-	case f.Image == "" || podspec.IsToolbox(f.Image):
+	case toolbox && !f.onOurNode(ctx, pod):
 		return fmt.Errorf("%w\nthe built-in toolbox is on Wherry's nodes only: name an image with -m, for example -m busybox:1.37, and it is done as kubectl debug does it",
 			why)
 	case f.User != "" || f.TTL != 0 || f.Remove:
 		return cmdline.ExitWith(cmdline.ExitUsage,
 			fmt.Errorf("%w\n--user, --ttl and --rm need Wherry's: leave them out for this cluster", why))
 	}
-	f.say(t,
-		"this cluster's API server is not Wherry's: this is done as kubectl debug does it, by an ephemeral container that stays in the pod")
+	if toolbox {
+		f.Image = debugask.ToolboxImage
+	}
+	if !f.Quiet { // in scripts too: the pod keeps what is added
+		fmt.Fprintln(t.Err,
+			"this cluster's API server is not Wherry's: this is done as kubectl debug does it, by an ephemeral container that stays in the pod")
+	}
 	return cmdline.ExitWith(kubectl(f.kubectlArgs(pod, command)...), nil)
+}
+
+// onOurNode tells whether a pod runs on a node of Wherry's, which has the toolbox in whosever cluster it is (DC-01).
+// Where that cannot be known, for want of rights too, it does not.
+func (f *debugFlags) onOurNode(ctx context.Context, name string) bool {
+	c, err := f.Connect()
+	if err != nil {
+		return false
+	}
+	pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, reach.PodName(name), metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	node, err := c.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
+	return err == nil && strings.Contains(node.Status.NodeInfo.KubeletVersion, serverkind.Mark)
 }
 
 // kubectlArgs are those of the kubectl debug that does the same.
