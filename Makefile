@@ -191,8 +191,8 @@ bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (roo
 	go run ./test/bench $(BENCHFLAGS)
 
 .PHONY: fuzz
-fuzz: helpers ## Run each fuzz target (FUZZTHIRD=1: a third, another one each day) for FUZZTIME (default: a share of 150 s), FUZZJOBS at a time (default 4 a processor)
-	go run ./tools/fuzz $(if $(FUZZTHIRD),-third) $(if $(FUZZTIME),-time $(FUZZTIME)) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
+fuzz: helpers ## Run each fuzz target (FUZZPARTS=9: one of nine parts, another one each day) for FUZZTIME (default: a share of 150 s), FUZZJOBS at a time (default 4 a processor)
+	go run ./tools/fuzz $(if $(FUZZPARTS),-parts $(FUZZPARTS)) $(if $(FUZZTIME),-time $(FUZZTIME)) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
 .PHONY: conformance
 conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP=regex; docs/conformance.md)

@@ -19,7 +19,7 @@ func main() {
 	f := fuzzer{out: os.Stdout}
 	flag.DurationVar(&f.long, "time", 0, "how long each target runs (default: its share of 150 seconds, 10 to 30 seconds)")
 	flag.IntVar(&f.jobs, "jobs", 4*runtime.NumCPU(), "how many targets run at a time; they get their time, if not a whole core")
-	third := flag.Bool("third", false, "run a third of the packages, another one each day: all that CI has time for")
+	parts := flag.Int("parts", 1, "run one of so many parts of the packages, another one each day: all that CI has time for")
 	flag.StringVar(&f.binaries, "o", "bin/fuzz", "folder for the compiled tests")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: fuzz [flags] [folder...]\nRuns the fuzz targets below the folders (default: internal, toolbox and tools).")
@@ -32,8 +32,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *third {
-		f.chosen = thirdOf(time.Now())
+	if *parts > 1 {
+		f.chosen = partOf(*parts, time.Now())
 	}
 	if err := f.run(ctx, folders); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzz:", err)
@@ -44,8 +44,11 @@ func main() {
 // portion chooses packages: each of so many, beginning with one. The zero portion is all.
 type portion struct{ each, first int }
 
-// thirdOf is a third of all packages, the next one each day.
-func thirdOf(day time.Time) portion { return portion{3, day.UTC().YearDay() % 3} }
+// partOf is one of so many parts of all packages, the next one each day.
+func partOf(parts int, now time.Time) portion {
+	const day = 24 * 60 * 60
+	return portion{parts, int(now.Unix() / day % int64(parts))}
+}
 
 func (p portion) of(packages [][]target) (chosen [][]target) {
 	if p.each == 0 {

@@ -130,15 +130,15 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestThird: three days in a row run every package once.
-func TestThird(t *testing.T) {
+// TestParts: as many days in a row as there are parts run every package once, also over the end of a year.
+func TestParts(t *testing.T) {
 	packages := make([][]target, 7)
 	for i := range packages {
 		packages[i] = make([]target, i+1)
 	}
 	seen := map[int]int{}
 	for day := range 3 {
-		for _, p := range thirdOf(time.Date(2026, 12, 1+day, 0, 0, 0, 0, time.UTC)).of(packages) {
+		for _, p := range partOf(3, time.Date(2026, 12, 30+day, 0, 0, 0, 0, time.UTC)).of(packages) {
 			seen[len(p)]++
 		}
 	}

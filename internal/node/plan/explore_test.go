@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/maphash"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -336,7 +337,7 @@ func (e *explorer) show(w *world) string {
 var deep = flag.Bool("deep", false, "explore pods of five containers and more faults: minutes, and gigabytes")
 
 // TestExplore runs every interleaving of small pods, the agent dying or the node rebooting in every state (PL-02, PL-10, PL-13, SC-02,
-// SC-04, SC-19, SC-28). The pods and their faults are so chosen that it takes half a minute on a quiet machine: each kind of
+// SC-04, SC-19, SC-28). The pods and their faults are so chosen that it takes a minute or two on a quiet machine: each kind of
 // fault meets each kind of container, but not all kinds of fault meet each other; -deep has more of that.
 func TestExplore(t *testing.T) {
 	type pod struct {
@@ -421,6 +422,8 @@ func TestExplore(t *testing.T) {
 			{"im", corev1.RestartPolicyAlways, world{ticks: 1, fails: 1, pauses: 1, reboots: 1}},
 		}
 	}
+	// What it has seen stays, so that looking for garbage finds little: a fifth of the time, for half a gigabyte.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for _, c := range cases {
 		t.Run(c.letters+"/"+string(c.policy), func(t *testing.T) {
 			s, w := newScene(shape(c.letters, c.policy))
