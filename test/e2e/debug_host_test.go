@@ -60,7 +60,7 @@ func await(t testing.TB, what string, done func() bool) {
 }
 
 // TestDebugOnHost: containers of other engines on this machine, without a server (DA-01, DA-02, DA-03, DA-04, DA-08,
-// DA-09, DA-13). The engines come one after the other, so that it can be said that sessions leave nothing.
+// DA-09, DA-12, DA-13). The engines come one after the other, so that it can be said that sessions leave nothing.
 func TestDebugOnHost(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
@@ -137,6 +137,7 @@ func debugsDocker(t *testing.T) {
 		h.wherry("exec", "docker:web", "--", "true").exits(2).Says("docker exec web", "-m")
 		h.nothingLeft()
 	})
+	t.Run("capture", func(t *testing.T) { capturesDocker(onHost{t, h.env}) })
 	t.Run("profiles", func(t *testing.T) {
 		h := onHost{t, h.env}
 		caps := func(profile string) string {

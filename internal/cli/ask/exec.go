@@ -74,6 +74,7 @@ type Toolbox struct {
 	Pod      string
 	User     string // UID[:GID]; "" for root, or, where the pod allows no root, the user of UserOf
 	UserOf   string
+	Sees     string // the container whose processes it sees
 	Writable bool
 	Stdin    bool
 	Command  []string
@@ -84,6 +85,7 @@ func (b Toolbox) Session() Session {
 	q := url.Values{debugask.ParamExecImage: {debugask.ToolboxImage}, "command": b.Command}
 	set(q, debugask.ParamExecUser, b.User)
 	set(q, debugask.ParamExecUserOf, b.UserOf)
+	set(q, "container", b.Sees)
 	if b.Writable {
 		q.Set(debugask.ParamExecWritable, "true")
 	}

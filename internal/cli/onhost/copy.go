@@ -14,12 +14,12 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
-// Copier runs the commands of a copy beside a target of this machine.
+// Copier runs the toolbox's commands, as those of a copy, beside a target of this machine.
 type Copier struct {
-	Name string // the target's files are at /c/<Name>
+	Name      string // the target's files are at /c/<Name>
+	Container *engines.Container
 
-	container *engines.Container
-	user      *debugask.User
+	user *debugask.User
 }
 
 // Copier finds the target.
@@ -32,12 +32,12 @@ func (f *Flags) Copier(ctx context.Context, to target.Target, user string) (*Cop
 	if err != nil {
 		return nil, err
 	}
-	return &Copier{Name: c.FolderName(), container: c, user: u}, nil
+	return &Copier{Name: c.FolderName(), Container: c, user: u}, nil
 }
 
 // Run runs a command of the toolbox, without a terminal.
 func (c *Copier) Run(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
-	code, err := session.Run(ctx, session.Request{Target: c.container, Self: self(), Errors: fileOf(t.Err),
+	code, err := session.Run(ctx, session.Request{Target: c.Container, Self: self(), Errors: fileOf(t.Err),
 		Writable: writable, Wish: box.Wish{Command: command, User: c.user}},
 		session.Streams{In: t.In, Out: t.Out, Err: t.Err})
 	if err != nil { // also a session that was ended before the copy was whole

@@ -33,8 +33,8 @@ type knownState struct {
 	Error      string    `json:"error,omitempty"`
 }
 
-// statusJSON makes status.json of a target.
-func statusJSON(c *engines.Container) ([]byte, error) {
+// StatusJSON makes status.json of a target: what its engine knows of it.
+func StatusJSON(c *engines.Container) ([]byte, error) {
 	e := knownState{Target: c.Target.String(), Name: c.Name, ID: c.ID, Image: c.Image, State: string(c.State), PID: c.PID,
 		Command: c.Args, User: c.User, CreatedAt: c.Created.UTC(), StartedAt: known(c.Started)}
 	if c.State == engines.Exited {
@@ -63,7 +63,7 @@ func keepEvidence(ctx context.Context, c *engines.Container, dir string, uid, gi
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	status, err := statusJSON(c)
+	status, err := StatusJSON(c)
 	if err != nil {
 		return "", err
 	}

@@ -32,6 +32,7 @@ func Applets(known func(name string) bool) []applet.Applet {
 		{Name: "pidof", Usage: "NAME...", Short: "Print the ids of programs that run", Names: true, Run: pidof},
 		{Name: "pkill", Usage: "[-SIGNAL] PATTERN", Short: "Send a signal to processes, by name", Run: pkill},
 		{Name: "printenv", Usage: "[NAME]...", Short: "Print the environment", Run: printenv},
+		{Name: "proc-pack", Short: "Write what the kernel tells of processes and sockets to standard output, as a tar archive", Run: procPack},
 		{Name: "ps", Usage: "[aux | -ef]", Short: "List the processes of this PID namespace", Names: true, Run: ps},
 		{Name: "setsid", Usage: "COMMAND [ARG]...", Short: "Run a command in a session of its own", Run: r.setsid},
 		{Name: "sleep", Usage: "TIME...", Short: "Wait; TIME in seconds, or with s, m, h, d", Run: sleep},

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package capture
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ManifestName is the manifest's name in a bundle.
+const ManifestName = "capture.json"
+
+// Manifest says what a bundle is.
+type Manifest struct {
+	Format  int       `json:"format"` // 1
+	Target  string    `json:"target"` // as it was typed: pod shop/web, docker:web
+	UID     string    `json:"uid,omitempty"`
+	Node    string    `json:"node,omitempty"`
+	Began   time.Time `json:"began"`
+	Ended   time.Time `json:"ended"`
+	Version string    `json:"version"` // of wherry
+	Secrets bool      `json:"secrets"` // whether values of environment variables are in it
+	Parts   []Part    `json:"parts"`
+	Missing []Missing `json:"missing"`
+}
+
+// Part is a file of a bundle.
+type Part struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Cut   bool   `json:"cut,omitempty"` // it was longer
+}
+
+// Missing is what is not in a bundle.
+type Missing struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// Format is that of the bundles that this package writes.
+const Format = 1
+
+// Writer writes a bundle. Not for use by several at once.
+type Writer struct {
+	manifest Manifest
+	left     int64 // bytes that may still come
+	now      func() time.Time
+	zip      *zstd.Encoder
+	tar      *tar.Writer
+}
+
+// NewWriter begins a bundle of so many bytes, not packed, at most.
+func NewWriter(to io.Writer, m Manifest, most int64, now func() time.Time) (*Writer, error) {
+	z, err := zstd.NewWriter(to)
+	if err != nil {
+		return nil, err
+	}
+	m.Format, m.Began, m.Parts, m.Missing = Format, now().UTC(), []Part{}, []Missing{}
+	return &Writer{manifest: m, left: most, now: now, zip: z, tar: tar.NewWriter(z)}, nil
+}
+
+// Describe lets the manifest be filled in by what was found out meanwhile.
+func (w *Writer) Describe(fill func(*Manifest)) { fill(&w.manifest) }
+
+// Miss says that something is not in the bundle.
+func (w *Writer) Miss(what string, why error) {
+	w.manifest.Missing = append(w.manifest.Missing, Missing{what, why.Error()})
+}
+
+// errFull is why something is missing when the bundle has its size.
+var errFull = errors.New("the bundle has reached its limit of size (--max-size)")
+
+// Text adds a file. Only an error of what is written to comes back; what does not fit any more is said in the manifest.
+func (w *Writer) Text(name string, text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	part := Part{Name: name}
+	if int64(len(text)) > w.left {
+		text, part.Cut = text[:w.left], true
+	}
+	if len(text) == 0 {
+		w.Miss(name, errFull)
+		return nil
+	}
+	part.Bytes = int64(len(text))
+	if err := w.header(name, part.Bytes, w.now()); err != nil {
+		return err
+	}
+	if _, err := w.tar.Write(text); err != nil {
+		return err
+	}
+	w.added(part)
+	return nil
+}
+
+// JSON adds a file that has something as JSON.
+func (w *Writer) JSON(name string, what any) error {
+	text, err := json.MarshalIndent(what, "", "  ")
+	if err != nil {
+		w.Miss(name, err)
+		return nil
+	}
+	return w.Text(name, append(text, '\n'))
+}
+
+// Archive adds the files of a tar archive below a folder, without a prefix that their names have. An archive that is none, or ends in the middle, is broken,
+// which the caller is to say in his words; err is that of what is written to.
+func (w *Writer) Archive(folder, without string, from io.Reader) (broken, err error) {
+	r := tar.NewReader(from)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil {
+			return err, nil
+		}
+		if err := w.member(folder, strings.TrimPrefix(h.Name, without), h, r); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// member adds a file of an archive.
+func (w *Writer) member(folder, name string, h *tar.Header, from io.Reader) error {
+	name = folder + "/" + name
+	switch {
+	case h.Typeflag == tar.TypeDir || h.Size == 0 && h.Typeflag == tar.TypeReg:
+		return nil
+	case !fs.ValidPath(name):
+		w.Miss(fmt.Sprintf("%s: a file %q", folder, h.Name), errors.New("it has no name for a bundle"))
+		return nil
+	case h.Typeflag != tar.TypeReg:
+		w.Miss(name, fmt.Errorf("it is no file (a link to %q)", h.Linkname))
+		return nil
+	case w.left == 0:
+		w.Miss(name, errFull)
+		return nil
+	}
+	part := Part{Name: name, Bytes: min(h.Size, w.left), Cut: h.Size > w.left}
+	// What has been promised has to come: an archive that ends in the middle is filled up with nothing.
+	if err := w.header(name, part.Bytes, h.ModTime); err != nil {
+		return err
+	}
+	source := &remembering{from: from}
+	n, err := io.CopyN(w.tar, source, part.Bytes)
+	if err != nil && source.err == nil {
+		return err
+	}
+	if err != nil {
+		w.Miss(name, fmt.Errorf("it ends after %d bytes of %d: %w", n, h.Size, source.err))
+		part.Cut = true
+		if _, err := io.CopyN(w.tar, zeros{}, part.Bytes-n); err != nil {
+			return err
+		}
+	}
+	w.added(part)
+	return nil
+}
+
+// remembering tells an error of what is read from one of what is written to.
+type remembering struct {
+	from io.Reader
+	err  error
+}
+
+func (r *remembering) Read(p []byte) (n int, err error) {
+	n, err = r.from.Read(p)
+	r.err = err
+	return n, err
+}
+
+// zeros reads nothing but zero bytes.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func (w *Writer) header(name string, size int64, at time.Time) error {
+	return w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: size,
+		ModTime: at.Truncate(time.Second)})
+}
+
+func (w *Writer) added(p Part) {
+	w.left -= p.Bytes
+	w.manifest.Parts = append(w.manifest.Parts, p)
+}
+
+// Close ends the bundle with its manifest, which comes back.
+func (w *Writer) Close() (Manifest, error) {
+	w.manifest.Ended = w.now().UTC()
+	text, err := json.MarshalIndent(w.manifest, "", "  ")
+	if err == nil {
+		err = w.header(ManifestName, int64(len(text)), w.now())
+	}
+	if err == nil {
+		_, err = w.tar.Write(text)
+	}
+	return w.manifest, errors.Join(err, w.tar.Close(), w.zip.Close())
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package capturing
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/wherryproject/wherry/internal/capture"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
+	"github.com/wherryproject/wherry/internal/debug/evidence"
+	"github.com/wherryproject/wherry/internal/hostdebug/session"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
+)
+
+// machine is a container, a process or a unit of this machine.
+type machine struct {
+	c     *onhost.Copier
+	files []string
+}
+
+func (f *flags) onMachine(ctx context.Context, to target.Target) (source, error) {
+	c, err := f.host.Copier(ctx, to, "")
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{c: c}
+	for _, file := range f.files {
+		container, path := splitFile(file)
+		if container != "" && container != c.Name {
+			return nil, cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--file %s: %s is one container: leave out %s:", file, to, container))
+		}
+		m.files = append(m.files, path)
+	}
+	return m, nil
+}
+
+func (m *machine) name() string { return m.c.Name }
+
+func (m *machine) describe(to *capture.Manifest) {
+	to.Target, to.UID = m.c.Container.Target.String(), m.c.Container.ID
+}
+
+const machineLog = 10_000 // lines
+
+func (m *machine) parts(f *flags) []part {
+	c := m.c.Container
+	all := []part{{"its state", func(_ context.Context, w *capture.Writer) error {
+		text, err := session.StatusJSON(c)
+		if err != nil {
+			w.Miss(capture.StatusFile, err)
+			return nil
+		}
+		return w.Text(capture.StatusFile, text)
+	}}, {"its log", func(ctx context.Context, w *capture.Writer) error {
+		return addStream(w, capture.Logs+"/"+m.c.Name+".log", func() (io.ReadCloser, error) { return c.Log(ctx, machineLog) })
+	}}}
+	if f.secrets {
+		all = append(all, part{"its environment", func(_ context.Context, w *capture.Writer) error {
+			return w.Text("env", evidence.EnvText(c.Env))
+		}})
+	}
+	folder := capture.Containers + "/" + m.c.Name
+	all = append(all, part{"its processes", func(ctx context.Context, w *capture.Writer) error {
+		if !c.Alive() {
+			w.Miss("processes", errors.New("it does not run"))
+			return nil
+		}
+		return addCommand(ctx, w, folder, m.run, processes(f.secrets)...)
+	}})
+	for _, path := range m.files {
+		all = append(all, part{"files " + path, func(ctx context.Context, w *capture.Writer) error {
+			return addCommand(ctx, w, "files/"+m.c.Name, m.run, "/bin/toolbox", "cp-pack", "--root", "/c/"+m.c.Name, path)
+		}})
+	}
+	return append(all, kernelPart(c.ID))
+}
+
+func (m *machine) run(ctx context.Context, t cmdline.Terminal, command ...string) (int, error) {
+	return m.c.Run(ctx, t, false, command...)
+}
+
+// processes is the command that packs what the kernel tells of processes.
+func processes(secrets bool) []string {
+	command := []string{"/bin/toolbox", "proc-pack"}
+	if secrets {
+		command = append(command, "--environment")
+	}
+	return command
+}
+
+// mostLog bounds a log.
+const mostLog = 8 << 20
+
+// addStream adds what is read, a log, up to its bound.
+func addStream(w *capture.Writer, name string, open func() (io.ReadCloser, error)) error {
+	r, err := open()
+	if err != nil {
+		w.Miss(name, err)
+		return nil
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, mostLog))
+	if err != nil {
+		w.Miss(name+", its rest", err)
+	}
+	return w.Text(name, text)
+}
+
+// matches is the folder in which cp-pack has what matches a pattern.
+const matches = "matches/"
+
+// addCommand adds the archive that a command of the toolbox writes.
+func addCommand(ctx context.Context, w *capture.Writer, folder string,
+	run func(ctx context.Context, t cmdline.Terminal, command ...string) (int, error), command ...string) error {
+	r, out := io.Pipe()
+	var words bytes.Buffer
+	ended := make(chan error, 1)
+	go func() {
+		code, err := run(ctx, cmdline.Terminal{Out: out, Err: &words}, command...)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit code %d", code)
+		}
+		_ = out.CloseWithError(err) // nil is its end; it does not fail
+		ended <- err
+	}()
+	broken, err := w.Archive(folder, matches, r)
+	if err != nil {
+		_ = r.CloseWithError(err) // the command finds nobody who reads
+		<-ended
+		return err
+	}
+	_, _ = io.Copy(io.Discard, r) // the padding after the archive's end
+	cause := <-ended
+	if text := strings.TrimSpace(words.String()); text != "" {
+		broken = errors.New(strings.ReplaceAll(text, "\n", "; "))
+	}
+	if why := cmp.Or(broken, cause); why != nil {
+		w.Miss(folder+" (a part, or all)", why)
+	}
+	return nil
+}
