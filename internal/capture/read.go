@@ -122,14 +122,15 @@ func Read(from io.Reader, wanted func(name string) bool) (*Bundle, error) {
 		return nil, err
 	}
 	if manifest == nil {
-		return nil, errors.New("it is no bundle of wherry capture, or not a whole one: there is no " + ManifestName + " in it")
+		return nil, errors.New("it is no bundle of wherry capture, or not a whole one: there is no " + ManifestName +
+			" in it")
 	}
 	if err := json.Unmarshal(manifest, &b.Manifest); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", ManifestName, err)
 	}
 	if b.Manifest.Format != Format {
-		return nil, fmt.Errorf("the bundle has format %d, and this wherry knows format %d: use a newer one", b.Manifest.Format,
-			Format)
+		return nil, fmt.Errorf("the bundle has format %d, and this wherry knows format %d: use a newer one",
+			b.Manifest.Format, Format)
 	}
 	return b, nil
 }

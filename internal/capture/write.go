@@ -112,8 +112,8 @@ func (w *Writer) JSON(name string, what any) error {
 	return w.Text(name, append(text, '\n'))
 }
 
-// Archive adds the files of a tar archive below a folder, without a prefix that their names have. An archive that is none, or ends in the middle, is broken,
-// which the caller is to say in his words; err is that of what is written to.
+// Archive adds the files of a tar archive below a folder, without a prefix that their names have. An archive that is
+// none, or ends in the middle, is broken, which the caller is to say in his words; err is that of what is written to.
 func (w *Writer) Archive(folder, without string, from io.Reader) (broken, err error) {
 	r := tar.NewReader(from)
 	for {

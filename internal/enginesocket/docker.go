@@ -32,7 +32,8 @@ func (e *Refused) Error() string { return e.Message }
 // maxMessage bounds what is read of a refusal.
 const maxMessage = 64 << 10
 
-// Get asks for something; names in the path are escaped by the caller. He closes the answer, which has a connection of its own.
+// Get asks for something; names in the path are escaped by the caller. He closes the answer, which has a connection of
+// its own.
 func (d Docker) Get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker"+path+"?"+query.Encode(), nil)
 	if err != nil {

@@ -57,8 +57,9 @@ func (p Place) paths(address string, getenv func(string) string) (paths []string
 	}
 	path := strings.TrimPrefix(address, "unix://")
 	if !strings.HasPrefix(path, "/") {
-		return nil, true, fmt.Errorf("%s is %q: only engines of this machine can be used, by a socket's absolute path: "+
-			"for another machine's, use wherry there", by, address)
+		return nil, true,
+			fmt.Errorf("%s is %q: only engines of this machine can be used, by a socket's absolute path: "+
+				"for another machine's, use wherry there", by, address)
 	}
 	return []string{path}, true, nil
 }

@@ -65,7 +65,8 @@ exec `+runc+` "$@"
 	p.write(t, "bin/podman", `#!/bin/sh
 case "$1 $2" in "image save") shift 2; set -- image save --signature-policy DIR/policy.json "$@" ;; esac # as Debian has it in /etc
 LD_LIBRARY_PATH=`+libs+`:`+filepath.Join(root, "lib/x86_64-linux-gnu")+` exec `+filepath.Join(root, "usr/bin/podman")+
-		` --root DIR/root --runroot DIR/run --tmpdir DIR/tmp --runtime DIR/runc-here --conmon `+filepath.Join(root, "usr/bin/conmon")+
+		` --root DIR/root --runroot DIR/run --tmpdir DIR/tmp --runtime DIR/runc-here --conmon `+
+		filepath.Join(root, "usr/bin/conmon")+
 		` --cgroup-manager cgroupfs --events-backend file --storage-driver overlay "$@"
 `)
 	return p

@@ -72,12 +72,14 @@ Exit codes: 1 failure, 2 wrong command line, 130 interrupted.`,
 	f.AddTo(cmd)
 	fl := cmd.Flags()
 	f.host.AddAddress(fl)
-	fl.StringVarP(&f.output, "output", "o", "", "the file to make, - for standard output (default: wherry-capture-NAME-TIME.tar.zst here)")
+	fl.StringVarP(&f.output, "output", "o", "",
+		"the file to make, - for standard output (default: wherry-capture-NAME-TIME.tar.zst here)")
 	fl.StringArrayVar(&f.files, "file", nil,
 		"also take a file or folder, [CONTAINER:]PATH; its last part may be a pattern; may be repeated; without a container: of each that has it")
 	fl.BoolVar(&f.secrets, "secrets", false, "also take the values of environment variables")
 	fl.StringVar(&f.size, "max-size", "128Mi", "the most that is taken, before it is packed")
-	fl.DurationVar(&f.timeLimit, "time-limit", time.Minute, "how long it may take; what is not there by then is left out")
+	fl.DurationVar(&f.timeLimit, "time-limit", time.Minute,
+		"how long it may take; what is not there by then is left out")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what is being done")
 	cmd.AddCommand(newShow(t))
 	return cmd
@@ -104,7 +106,8 @@ func (f *flags) run(ctx context.Context, t cmdline.Terminal, of string) error {
 	}
 	if f.output == "-" {
 		if plain.IsTerminal(t.Out) {
-			return cmdline.ExitWith(cmdline.ExitUsage, errors.New("a bundle cannot be written to a terminal: redirect it to a file, or name one with -o"))
+			return cmdline.ExitWith(cmdline.ExitUsage,
+				errors.New("a bundle cannot be written to a terminal: redirect it to a file, or name one with -o"))
 		}
 		_, err := f.bundle(ctx, t, from, t.Out, most)
 		return f.interrupted(ctx, err)
@@ -174,8 +177,8 @@ func (f *flags) toFile(ctx context.Context, t cmdline.Terminal, from source, mos
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Out, "%s: %s, %d files, %d bytes; wherry capture show %s looks into it\n", plain.Text(name), plain.Text(m.Target), len(m.Parts), size,
-		plain.Text(name))
+	fmt.Fprintf(t.Out, "%s: %s, %d files, %d bytes; wherry capture show %s looks into it\n", plain.Text(name),
+		plain.Text(m.Target), len(m.Parts), size, plain.Text(name))
 	if len(m.Missing) > 0 && !f.quiet {
 		fmt.Fprintln(t.Err, "not in it:")
 		for _, miss := range m.Missing {
@@ -202,14 +205,16 @@ type part struct {
 }
 
 // bundle takes all parts.
-func (f *flags) bundle(ctx context.Context, t cmdline.Terminal, from source, to io.Writer, most int64) (capture.Manifest, error) {
+func (f *flags) bundle(ctx context.Context, t cmdline.Terminal, from source, to io.Writer,
+	most int64) (capture.Manifest, error) {
 	m := capture.Manifest{Version: server.Version(), Secrets: f.secrets}
 	from.describe(&m)
 	w, err := capture.NewWriter(to, m, most, time.Now)
 	if err != nil {
 		return m, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, f.timeLimit, fmt.Errorf("there was no time for it (--time-limit %s)", f.timeLimit))
+	limited, cancel := context.WithTimeoutCause(ctx, f.timeLimit,
+		fmt.Errorf("there was no time for it (--time-limit %s)", f.timeLimit))
 	defer cancel()
 	for _, p := range from.parts(f) {
 		if limited.Err() != nil {

@@ -66,7 +66,8 @@ func about(messages, names []string) string {
 		text, _, _ = strings.Cut(text, "\n")
 		named := false
 		for _, name := range names {
-			named = named || name != "" && (strings.Contains(text, name) || strings.Contains(text, strings.ReplaceAll(name, "-", "_")))
+			named = named || name != "" && (strings.Contains(text, name) ||
+				strings.Contains(text, strings.ReplaceAll(name, "-", "_")))
 		}
 		if named || before && strings.Contains(text, "Killed process") {
 			fields := strings.Split(head, ",")

@@ -34,7 +34,8 @@ func (f *flags) onMachine(ctx context.Context, to target.Target) (source, error)
 	for _, file := range f.files {
 		container, path := splitFile(file)
 		if container != "" && container != c.Name {
-			return nil, cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--file %s: %s is one container: leave out %s:", file, to, container))
+			return nil, cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--file %s: %s is one container: leave out %s:",
+				file, to, container))
 		}
 		m.files = append(m.files, path)
 	}
@@ -59,7 +60,8 @@ func (m *machine) parts(f *flags) []part {
 		}
 		return w.Text(capture.StatusFile, text)
 	}}, {"its log", func(ctx context.Context, w *capture.Writer) error {
-		return addStream(w, capture.Logs+"/"+m.c.Name+".log", func() (io.ReadCloser, error) { return c.Log(ctx, machineLog) })
+		return addStream(w, capture.Logs+"/"+m.c.Name+".log",
+			func() (io.ReadCloser, error) { return c.Log(ctx, machineLog) })
 	}}}
 	if f.secrets {
 		all = append(all, part{"its environment", func(_ context.Context, w *capture.Writer) error {
@@ -76,7 +78,8 @@ func (m *machine) parts(f *flags) []part {
 	}})
 	for _, path := range m.files {
 		all = append(all, part{"files " + path, func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, "files/"+m.c.Name, m.run, "/bin/toolbox", "cp-pack", "--root", "/c/"+m.c.Name, path)
+			return addCommand(ctx, w, "files/"+m.c.Name, m.run, "/bin/toolbox", "cp-pack", "--root", "/c/"+m.c.Name,
+				path)
 		}})
 	}
 	return append(all, kernelPart(c.ID))

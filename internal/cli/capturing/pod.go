@@ -43,7 +43,8 @@ func (f *flags) ofPod(ctx context.Context, name string) (source, error) {
 	for _, file := range f.files {
 		if container, _ := splitFile(file); container != "" {
 			if _, ok := podspec.FindContainer(&p.Spec, container); !ok {
-				return nil, cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--file %s: pod %s has no container %s", file, name, container))
+				return nil, cmdline.ExitWith(cmdline.ExitUsage,
+					fmt.Errorf("--file %s: pod %s has no container %s", file, name, container))
 			}
 		}
 	}
@@ -70,9 +71,11 @@ func (p *pod) parts(f *flags) []part {
 	}
 	all = append(all, part{"its timeline", p.timeline})
 	for _, container := range p.running() {
-		all = append(all, part{"the processes of " + cmdline.DashIfNone(container), func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, capture.Containers+"/"+shownAs(container), p.toolbox(container, container), processes(f.secrets)...)
-		}})
+		all = append(all, part{"the processes of " + cmdline.DashIfNone(container),
+			func(ctx context.Context, w *capture.Writer) error {
+				return addCommand(ctx, w, capture.Containers+"/"+shownAs(container), p.toolbox(container, container),
+					processes(f.secrets)...)
+			}})
 	}
 	for _, file := range f.files {
 		container, path := splitFile(file)
@@ -113,7 +116,11 @@ func (p *pod) object(ctx context.Context, w *capture.Writer, name, path string) 
 }
 
 func (p *pod) get(ctx context.Context, path string) ([]byte, error) {
-	text, err := p.client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	answer := p.client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
+	if err := answer.Error(); err != nil { // in the server's words, which Raw does not have
+		return nil, err
+	}
+	text, err := answer.Raw()
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +201,9 @@ func (p *pod) logs(container string) (all []part) {
 	take := func(name string, previous bool) part {
 		return part{"the log of " + container, func(ctx context.Context, w *capture.Writer) error {
 			return addStream(w, capture.Logs+"/"+name, func() (io.ReadCloser, error) {
-				return p.client.CoreV1().Pods(p.pod.Namespace).GetLogs(p.pod.Name, &corev1.PodLogOptions{Container: container,
-					Previous: previous, Timestamps: true, TailLines: new(int64(podLogLines))}).Stream(ctx)
+				return p.client.CoreV1().Pods(p.pod.Namespace).GetLogs(p.pod.Name,
+					&corev1.PodLogOptions{Container: container,
+						Previous: previous, Timestamps: true, TailLines: new(int64(podLogLines))}).Stream(ctx)
 			})
 		}}
 	}
@@ -234,7 +242,8 @@ func (p *pod) file(container, path string) (all []part) {
 			continue
 		}
 		all = append(all, part{"files " + name + ":" + path, func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, "files/"+name, p.toolbox(name, ""), "/bin/toolbox", "cp-pack", "--root", "/c/"+name, path)
+			return addCommand(ctx, w, "files/"+name, p.toolbox(name, ""), "/bin/toolbox", "cp-pack", "--root",
+				"/c/"+name, path)
 		}})
 	}
 	return all

@@ -28,7 +28,8 @@ BUNDLE may be -, for standard input.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 && (list || output != "") {
-				return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--list and -o are about the whole bundle: leave out %s", args[1]))
+				return cmdline.ExitWith(cmdline.ExitUsage,
+					fmt.Errorf("--list and -o are about the whole bundle: leave out %s", args[1]))
 			}
 			return show(t, args[0], args[1:], list, output)
 		},

@@ -46,8 +46,9 @@ func (f *Flags) image(t cmdline.Terminal, c *engines.Container, ref string, quie
 		i.own = func(ctx context.Context) (io.ReadCloser, error) { return c.OpenImage(ctx, ref) }
 	case c.Target.Engine == target.Docker || c.Target.Engine == target.Containerd:
 		i.own = func(ctx context.Context) (io.ReadCloser, error) {
-			return engine.Source{Engine: string(c.Target.Engine), Image: ref}.Open(ctx, engine.Options{Address: f.Address,
-				Getenv: os.Getenv, Namespace: c.Target.Namespace})
+			return engine.Source{Engine: string(c.Target.Engine), Image: ref}.Open(ctx,
+				engine.Options{Address: f.Address,
+					Getenv: os.Getenv, Namespace: c.Target.Namespace})
 		}
 	}
 	return i

@@ -35,8 +35,8 @@ type knownState struct {
 
 // StatusJSON makes status.json of a target: what its engine knows of it.
 func StatusJSON(c *engines.Container) ([]byte, error) {
-	e := knownState{Target: c.Target.String(), Name: c.Name, ID: c.ID, Image: c.Image, State: string(c.State), PID: c.PID,
-		Command: c.Args, User: c.User, CreatedAt: c.Created.UTC(), StartedAt: known(c.Started)}
+	e := knownState{Target: c.Target.String(), Name: c.Name, ID: c.ID, Image: c.Image, State: string(c.State),
+		PID: c.PID, Command: c.Args, User: c.User, CreatedAt: c.Created.UTC(), StartedAt: known(c.Started)}
 	if c.State == engines.Exited {
 		e.FinishedAt, e.ExitCode, e.OOMKilled, e.Error = known(c.Finished), &c.ExitCode, c.OOMKilled, c.Error
 		e.Signal = evidence.Signal(c.ExitCode)

@@ -108,8 +108,9 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 func (s *one) outcome(code int, trouble string) (int, error) {
 	switch ended := s.gone(); {
 	case trouble != "" && ended:
-		return killed, &Ended{fmt.Sprintf("%s has ended before the debugger was in it; try again when it runs, or look at its last files when it has exited",
-			s.req.Target.Target)}
+		return killed,
+			&Ended{fmt.Sprintf("%s has ended before the debugger was in it; try again when it runs, or look at its last files when it has exited",
+				s.req.Target.Target)}
 	case trouble != "":
 		return 0, fmt.Errorf("the debugger could not be started: %s", trouble)
 	case code == killed && ended:

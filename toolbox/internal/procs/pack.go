@@ -56,8 +56,8 @@ func procPack(c *applet.Call) error {
 			return fmt.Errorf("write the archive: %w", err)
 		}
 	}
-	for _, name := range []string{"tcp", "tcp6", "udp", "udp6", "unix", "raw", "icmp", "route", "ipv6_route", "dev", "snmp", "netstat",
-		"arp"} {
+	for _, name := range []string{"tcp", "tcp6", "udp", "udp6", "unix", "raw", "icmp", "route", "ipv6_route", "dev",
+		"snmp", "netstat", "arp"} {
 		if err := p.file("self/net/"+name, "net/"+name); err != nil {
 			return fmt.Errorf("write the archive: %w", err)
 		}
@@ -71,8 +71,8 @@ func procPack(c *applet.Call) error {
 // process packs what is known of one. One that ends meanwhile is left out, in part or whole.
 func (p *packer) process(id int) error {
 	n := strconv.Itoa(id)
-	names := []string{"status", "stat", "cmdline", "maps", "smaps_rollup", "limits", "cgroup", "mountinfo", "wchan", "stack", "io",
-		"oom_score", "oom_score_adj", "schedstat", "comm"}
+	names := []string{"status", "stat", "cmdline", "maps", "smaps_rollup", "limits", "cgroup", "mountinfo", "wchan",
+		"stack", "io", "oom_score", "oom_score_adj", "schedstat", "comm"}
 	if p.environment {
 		names = append(names, "environ")
 	}
@@ -159,8 +159,8 @@ func (p *packer) text(name, text string) error {
 	if text == "" {
 		return nil
 	}
-	err := p.out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(fs.FileMode(0o600)), Size: int64(len(text)),
-		ModTime: p.now})
+	err := p.out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(fs.FileMode(0o600)),
+		Size: int64(len(text)), ModTime: p.now})
 	if err == nil {
 		_, err = io.WriteString(p.out, text)
 	}
