@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,9 +93,9 @@ type replayed struct {
 	from     int64    // of the log
 }
 
-// process attaches. The log is read before the runtime is asked for its stream, so
-// nothing comes twice. What the container prints in between is lost, unless it prints nothing after that: then the rest
-// of the log is what was missed.
+// process attaches. The log is read before the runtime is asked for its stream, so nothing comes twice. What the
+// container prints in between is in the log only: it is shown before the first that the stream has, and if the stream
+// has nothing, at the end.
 func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
 	sizes <-chan remotecommand.TerminalSize) error {
 	tty := a.o.TTY
@@ -118,16 +117,16 @@ func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.Wri
 	if a.location == nil {
 		return err
 	}
-	live := &atomic.Int64{}
 	o := client.StreamOptions{Tty: tty}
 	if a.o.Stdin {
 		o.Stdin = in
 	}
+	liveOut, liveErr := a.joining(stdout, said, at, false), a.joining(stderr, stderr, at, true)
 	if stdout != nil {
-		o.Stdout = counted{stdout, live}
+		o.Stdout = liveOut
 	}
 	if stderr != nil {
-		o.Stderr = counted{stderr, live}
+		o.Stderr = liveErr
 	}
 	if tty {
 		o.TerminalSizeQueue = sizeQueue{ctx, sizes}
@@ -143,13 +142,29 @@ func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.Wri
 	case ctx.Err() != nil:
 		return errStopped
 	}
-	if live.Load() == 0 && a.ended(ctx, a.id) {
-		_, rerr := logs.Replay(a.path, at, replayMost, said, stderr)
-		if rerr == nil {
-			return nil // it had ended before it could be joined, which is no failure
-		}
+	if silent := liveOut.n.Load() == 0 && liveErr.n.Load() == 0; silent || err == nil {
+		return a.missedAll(ctx, at, said, stderr, liveOut, liveErr, err)
 	}
 	return err
+}
+
+// missedAll shows what the log has of streams that had nothing, when the container has ended. To have ended before it
+// could be joined is no failure.
+func (a *replayed) missedAll(ctx context.Context, at int64, said, stderr io.Writer, out, errOut *joining,
+	err error) error {
+	if out.n.Load() > 0 {
+		said = nil
+	}
+	if errOut.n.Load() > 0 {
+		stderr = nil
+	}
+	if said == nil && stderr == nil || !a.ended(ctx, a.id) {
+		return err
+	}
+	if _, rerr := logs.Replay(a.path, at, replayMost, said, stderr); rerr != nil {
+		return err
+	}
+	return nil
 }
 
 // ended waits for the end of a container whose streams are over: its log is whole then.
@@ -181,19 +196,6 @@ func (l terminalLines) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// counted counts what is written.
-type counted struct {
-	to io.Writer
-	n  *atomic.Int64
-}
-
-// Write implements io.Writer.
-func (c counted) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	c.n.Add(int64(n))
-	return n, err
 }
 
 // sizeQueue implements client.TerminalSizeQueue.
