@@ -65,7 +65,7 @@ func TestHelm(t *testing.T) {
 	if out := helm("list", "-o", "json"); !strings.Contains(out, `"status":"deployed"`) {
 		t.Errorf("helm list: %s", out)
 	}
-	helm("uninstall", "shop", "--wait", "--cascade", "foreground", "--timeout", "60s")
+	helm("uninstall", "shop", "--wait", "--cascade", "foreground", "--timeout", "180s")
 	if out := k.Kubectl("get", "all,ingresses,poddisruptionbudgets,secrets", "-o", "name").Out; strings.TrimSpace(out) != "pod/shop-test" && strings.TrimSpace(out) != "service/kubernetes" {
 		t.Errorf("left of it: %s", out)
 	}

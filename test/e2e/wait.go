@@ -135,7 +135,13 @@ func (s *Space) WaitEvent(object, reason, text string) *corev1.Event {
 // WaitGone waits until a pod's object is gone, and checks that nothing of it is left on the node at that moment (PL-10).
 func (s *Space) WaitGone(pod *corev1.Pod) {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, Timeout)
+	s.WaitGoneWithin(pod, Timeout)
+}
+
+// WaitGoneWithin is WaitGone for a pod that has more to end than others.
+func (s *Space) WaitGoneWithin(pod *corev1.Pod, most time.Duration) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, most)
 	defer cancel()
 	if err := s.awaitGone(ctx, "pods", s.Namespace, pod.Name); err != nil {
 		s.T.Fatalf("pod %s is not gone: %v; it is %s\n%s", pod.Name, err, summary(s.Get(pod.Name)), s.Describe())
