@@ -110,6 +110,9 @@ func ReadLog(lines []string) (all []Said) {
 			for _, re := range p.object {
 				if m := re.FindStringSubmatch(line); m != nil {
 					s.Object = strings.TrimRight(m[1], ".,;)")
+					if p.topic == NoName {
+						s.Object, _, _ = strings.Cut(s.Object, ":") // without the port
+					}
 					break
 				}
 			}

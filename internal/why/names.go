@@ -91,7 +91,7 @@ func near(a, b string) bool {
 	if min(len(a), len(b)) < 5 {
 		most = 1
 	}
-	if len(a) > 63 || len(b) > 63 || max(len(a), len(b))-min(len(a), len(b)) > most {
+	if min(len(a), len(b)) < 3 || len(a) > 63 || len(b) > 63 || max(len(a), len(b))-min(len(a), len(b)) > most {
 		return false
 	}
 	row := make([]int, len(b)+1)
