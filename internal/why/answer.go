@@ -4,6 +4,7 @@ package why
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wherryproject/wherry/internal/oneline"
@@ -48,9 +49,18 @@ type Change struct {
 	Sign bool `json:"sign,omitempty"`
 }
 
-// fact adds a fact.
+// fact adds a fact. One that was seen elsewhere too is told once, with both places.
 func (f *Finding) fact(from, format string, args ...any) *Finding {
-	f.Facts = append(f.Facts, Fact{Says: fmt.Sprintf(format, args...), From: from})
+	says := fmt.Sprintf(format, args...)
+	for i := range f.Facts {
+		if told := &f.Facts[i]; strings.TrimPrefix(told.Says, "Error: ") == strings.TrimPrefix(says, "Error: ") {
+			if !strings.Contains(told.From, from) {
+				told.From += "; " + from
+			}
+			return f
+		}
+	}
+	f.Facts = append(f.Facts, Fact{Says: says, From: from})
 	return f
 }
 

@@ -58,8 +58,10 @@ func check(t *testing.T, a Answer, want answered) {
 		}
 	}
 	if f.Where != want.Where || !strings.Contains(f.What, want.Says) ||
-		!strings.Contains(strings.Join(facts, "\n"), want.Fact) || !strings.Contains(strings.Join(f.Try, "\n"), want.Try) {
-		t.Errorf("it says: %s: %s\n%s\ntry: %s\nwant %+v", f.Where, f.What, strings.Join(facts, "\n"), strings.Join(f.Try, "\n"), want)
+		!strings.Contains(strings.Join(facts, "\n"), want.Fact) ||
+		!strings.Contains(strings.Join(f.Try, "\n"), want.Try) {
+		t.Errorf("it says: %s: %s\n%s\ntry: %s\nwant %+v", f.Where, f.What, strings.Join(facts, "\n"),
+			strings.Join(f.Try, "\n"), want)
 	}
 	if len(a.Findings) > 1 {
 		t.Errorf("more than one thing: %+v", a.Findings[1:])

@@ -22,11 +22,12 @@ const rootCA = "kube-root-ca.crt"
 // mostChanges is how many are told, the latest.
 const mostChanges = 8
 
-// changes are what was done to the pod, to its owners and to what it refers to, and the first sign of trouble, in order.
+// changes are what was done to the pod, to its owners and to what it refers to, and the first sign of trouble, in
+// order.
 func (r *report) changes() (all []Change) {
 	if r.Pod != nil {
-		all = append(all, Change{At: r.Pod.CreationTimestamp.Time, What: "the pod was created", By: creator(r.Pod.ManagedFields),
-			From: "metadata.creationTimestamp"})
+		all = append(all, Change{At: r.Pod.CreationTimestamp.Time, What: "the pod was created",
+			By: creator(r.Pod.ManagedFields), From: "metadata.creationTimestamp"})
 		all = append(all, managed("the pod", r.Pod.ManagedFields, r.Pod.CreationTimestamp.Time)...)
 	}
 	for _, o := range r.Owners {
@@ -39,7 +40,8 @@ func (r *report) changes() (all []Change) {
 	}
 	for i := range r.Events {
 		e := &r.Events[i]
-		if slices.Contains([]string{"Scheduled", "ScalingReplicaSet", "Preempted", "NodeNotReady", "ResizeCompleted"}, e.Reason) {
+		if slices.Contains([]string{"Scheduled", "ScalingReplicaSet", "Preempted", "NodeNotReady", "ResizeCompleted"},
+			e.Reason) {
 			all = append(all, Change{At: firstOf(e), What: e.Message, By: source(e), From: eventFrom(e)})
 		}
 	}
@@ -65,7 +67,8 @@ func (r *report) sign() (Change, bool) {
 	if first == nil {
 		return Change{}, false
 	}
-	return Change{At: firstOf(first), What: oneline.Cut(first.Message, 160), By: source(first), From: "event " + first.Reason, Sign: true}, true
+	return Change{At: firstOf(first), What: oneline.Cut(first.Message, 160), By: source(first),
+		From: "event " + first.Reason, Sign: true}, true
 }
 
 func source(e *corev1.Event) string {
@@ -89,8 +92,8 @@ func creator(entries []metav1.ManagedFieldsEntry) string {
 	return first.Manager
 }
 
-// managed are the writes of an object that its managed fields tell of: for each manager the last one. Writes at the time
-// of its creation are not told again.
+// managed are the writes of an object that its managed fields tell of: for each manager the last one. Writes at the
+// time of its creation are not told again.
 func managed(what string, entries []metav1.ManagedFieldsEntry, created time.Time) (all []Change) {
 	for _, e := range entries {
 		if e.Subresource != "" || e.Time == nil || e.Time.Time.Equal(created) {

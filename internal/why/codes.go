@@ -10,12 +10,13 @@ type signal struct{ name, means string }
 // signals that an operator meets; by their numbers on Linux.
 func signals() map[int32]signal {
 	return map[int32]signal{
-		1:  {"SIGHUP", "its terminal was closed, or it was told to read its configuration again and does not know how"},
-		2:  {"SIGINT", "it was interrupted, as by Ctrl-C"},
-		3:  {"SIGQUIT", "it was told to quit"},
-		4:  {"SIGILL", "the processor does not know one of its instructions: it was built for a newer processor"},
-		5:  {"SIGTRAP", "it stopped itself at a breakpoint or an assertion"},
-		6:  {"SIGABRT", "it ended itself because it found something wrong: an assertion, a corrupt heap, an uncaught exception"},
+		1: {"SIGHUP", "its terminal was closed, or it was told to read its configuration again and does not know how"},
+		2: {"SIGINT", "it was interrupted, as by Ctrl-C"},
+		3: {"SIGQUIT", "it was told to quit"},
+		4: {"SIGILL", "the processor does not know one of its instructions: it was built for a newer processor"},
+		5: {"SIGTRAP", "it stopped itself at a breakpoint or an assertion"},
+		6: {"SIGABRT",
+			"it ended itself because it found something wrong: an assertion, a corrupt heap, an uncaught exception"},
 		7:  {"SIGBUS", "it used memory behind which there is no more file: one was cut short, or /dev/shm is full"},
 		8:  {"SIGFPE", "it divided by zero, or did a calculation that has no result"},
 		9:  {"SIGKILL", "it was killed, and could not do anything about it"},

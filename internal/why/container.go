@@ -197,8 +197,8 @@ func (r *report) crashed(ref podspec.ContainerRef, s *corev1.ContainerStatus, t 
 			return f
 		}
 	}
-	f := r.add(r.box(ref, log).End(Ended{Code: t.ExitCode, Signal: t.Signal, OOM: t.Reason == "OOMKilled", Reason: t.Reason,
-		Words: t.Message, Began: t.StartedAt.Time, At: t.FinishedAt.Time, From: from}))
+	f := r.add(r.box(ref, log).End(Ended{Code: t.ExitCode, Signal: t.Signal, OOM: t.Reason == "OOMKilled",
+		Reason: t.Reason, Words: t.Message, Began: t.StartedAt.Time, At: t.FinishedAt.Time, From: from}))
 	r.servants(f, log)
 	if ref.Kind == podspec.Init {
 		f.fact("status of the pod", "the containers after it wait until it has ended with success")
@@ -243,7 +243,8 @@ func (r *report) media(f *Finding, t *corev1.ContainerStateTerminated) {
 	}
 	for i := range r.Pod.Spec.Volumes {
 		if e := r.Pod.Spec.Volumes[i].EmptyDir; e != nil && e.Medium == corev1.StorageMediumMemory {
-			f.fact("spec.volumes", "volume %s is in memory (medium: Memory), and what is in it counts", r.Pod.Spec.Volumes[i].Name)
+			f.fact("spec.volumes", "volume %s is in memory (medium: Memory), and what is in it counts",
+				r.Pod.Spec.Volumes[i].Name)
 		}
 	}
 }
@@ -254,7 +255,8 @@ func (r *report) servants(f *Finding, log Log) {
 		switch s.Topic {
 		case NoName:
 			if s.Object != "" {
-				f.Try = slices.DeleteFunc(f.Try, func(t string) bool { return strings.HasPrefix(t, "correct the name;") })
+				f.Try = slices.DeleteFunc(f.Try,
+					func(t string) bool { return strings.HasPrefix(t, "correct the name;") })
 				r.suggest(f, s.Object)
 			}
 		case Refused, TimedOut:
@@ -282,7 +284,8 @@ func (r *report) servant(f *Finding, said Said) {
 		case s.Ready == 0 && len(s.Selector) > 0 && s.Chosen == 0:
 			f.What += fmt.Sprintf("; that is Service %s, whose selector fits no pod", s.Name)
 			f.fact(from+", spec.selector", "%s fits no pod in namespace %s", selectorWords(s.Selector), s.Namespace)
-			f.Try = []string{"correct the selector of Service " + s.Name + ", or the labels of the pods it is for: kubectl get pods --show-labels"}
+			f.Try = []string{"correct the selector of Service " + s.Name +
+				", or the labels of the pods it is for: kubectl get pods --show-labels"}
 		case s.Ready == 0:
 			f.What += fmt.Sprintf("; that is Service %s, of which no pod is ready", s.Name)
 			f.fact(from, "%d endpoints are not ready, none is; its selector fits %d pods", s.Unready, s.Chosen)

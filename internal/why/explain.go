@@ -45,7 +45,8 @@ func Explain(f Facts) Answer {
 	}
 	r.gates()
 	r.names()
-	a := Answer{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, State: state(pod), Logs: r.logs, Unseen: f.Unseen}
+	a := Answer{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, State: state(pod), Logs: r.logs,
+		Unseen: f.Unseen}
 	r.finish(&a)
 	return a
 }
@@ -138,7 +139,8 @@ func (r *report) leaving() {
 		f.try("find out why the controller that owns the finalizer does not take it away; taking it away by hand skips its clean-up")
 		return
 	}
-	f.try("look whether its node is well (kubectl describe node %s), and what of the pod still runs there", r.Pod.Spec.NodeName)
+	f.try("look whether its node is well (kubectl describe node %s), and what of the pod still runs there",
+		r.Pod.Spec.NodeName)
 }
 
 // podStatus is about a pod that was ended or refused as a whole.
@@ -181,7 +183,8 @@ func (r *report) node() {
 		if n.Name != r.Pod.Spec.NodeName || n.Ready == "" || n.Ready == corev1.ConditionTrue {
 			continue
 		}
-		f := r.add(&Finding{Where: "node " + n.Name, What: "its node is not ready, so what is said of the pod may be old"})
+		f := r.add(&Finding{Where: "node " + n.Name,
+			What: "its node is not ready, so what is said of the pod may be old"})
 		f.fact("node "+n.Name+", condition Ready", "%s", join(": ", string(n.Ready), n.Words))
 		f.try("look at the node: kubectl describe node %s", n.Name)
 	}
@@ -196,8 +199,9 @@ func (r *report) gates() {
 		if podspec.IsTrue(&r.Pod.Status, g.ConditionType) {
 			continue
 		}
-		f := &Finding{Where: "pod", What: fmt.Sprintf("all its containers are ready, but its readiness gate %s is not met",
-			g.ConditionType)}
+		f := &Finding{Where: "pod",
+			What: fmt.Sprintf("all its containers are ready, but its readiness gate %s is not met",
+				g.ConditionType)}
 		if c := podspec.Condition(&r.Pod.Status, g.ConditionType); c != nil {
 			f.fact("status.conditions", "%s", join(": ", string(c.Type)+"="+string(c.Status), c.Reason, c.Message))
 		} else {

@@ -18,7 +18,8 @@ func (r *report) image(ref podspec.ContainerRef, w *corev1.ContainerStateWaiting
 	if e := r.latest(ref.Container.Name, "Failed"); e != nil && w.Reason != "InvalidImageName" {
 		for i := range r.Events { // the one with the registry's words; others say only that it failed
 			o := &r.Events[i]
-			if o.Reason == "Failed" && containerOf(o) == ref.Container.Name && strings.HasPrefix(o.Message, "Failed to pull image") &&
+			if o.Reason == "Failed" && containerOf(o) == ref.Container.Name &&
+				strings.HasPrefix(o.Message, "Failed to pull image") &&
 				(!strings.HasPrefix(e.Message, "Failed to pull image") || !lastOf(o).Before(lastOf(e))) {
 				e = o
 			}
@@ -48,7 +49,8 @@ func (r *report) image(ref podspec.ContainerRef, w *corev1.ContainerStateWaiting
 		case !slices.Contains(o.Keys, corev1.DockerConfigJsonKey) && !slices.Contains(o.Keys, corev1.DockerConfigKey):
 			f.fact("secret "+name, "it is no login for a registry: it has no key %s", corev1.DockerConfigJsonKey)
 		default:
-			f.fact("spec.imagePullSecrets", "Secret %s is there, and the registry does not take it or it is for another one", name)
+			f.fact("spec.imagePullSecrets",
+				"Secret %s is there, and the registry does not take it or it is for another one", name)
 		}
 	}
 }
@@ -104,6 +106,7 @@ func Pull(where, image, reason, words, from string) *Finding {
 // saysLogin tells whether words of a registry are about a login.
 func saysLogin(words string) bool {
 	words = strings.ToLower(words)
-	return slices.ContainsFunc([]string{"unauthorized", "authentication required", "401", "403", "denied", "credentials",
-		"authorization failed", "may require"}, func(w string) bool { return strings.Contains(words, w) })
+	return slices.ContainsFunc([]string{"unauthorized", "authentication required", "401", "403", "denied",
+		"credentials", "authorization failed", "may require"},
+		func(w string) bool { return strings.Contains(words, w) })
 }

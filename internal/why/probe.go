@@ -102,7 +102,8 @@ func (r *report) answered(f *Finding, ref podspec.ContainerRef, p *corev1.Probe,
 		f.try("raise timeoutSeconds, or find out what keeps the program from answering (CPU limit, a lock, a slow database)")
 	case p != nil && p.Exec != nil:
 		f.What = "its command fails: " + answer
-		f.try("run it yourself: kubectl exec %s -c %s -- %s", r.Pod.Name, ref.Container.Name, strings.Join(p.Exec.Command, " "))
+		f.try("run it yourself: kubectl exec %s -c %s -- %s", r.Pod.Name, ref.Container.Name,
+			strings.Join(p.Exec.Command, " "))
 	default:
 		f.What = "its last answer was: " + answer
 	}

@@ -54,7 +54,8 @@ func (r *report) references() {
 			f.try("create it, or correct the name; the pod goes on by itself when it is there")
 		} else {
 			f.What = fmt.Sprintf("%s %s has no key %s", ref.Kind, ref.Name, ref.Key)
-			f.fact(from, "its keys: %s", join("", strings.Join(o.Keys, ", "), map[bool]string{true: "none"}[len(o.Keys) == 0]))
+			f.fact(from, "its keys: %s", join("", strings.Join(o.Keys, ", "),
+				map[bool]string{true: "none"}[len(o.Keys) == 0]))
 			if other := similar(ref.Key, o.Keys); other != "" {
 				f.try("use key %s if that was meant", other)
 			}
@@ -104,9 +105,11 @@ func (r *report) claim(o *Object, by string) {
 		f.fact("storage classes", "there are: %s", join("", classes, map[bool]string{true: "none"}[classes == ""]))
 		f.try("make the claim again with a class that exists (storageClassName cannot be changed), or create the class")
 	case o.Class != nil && *o.Class == "":
-		f.What = fmt.Sprintf("claim %s wants a volume that was made by hand (storageClassName: \"\"), and none fits", o.Name)
+		f.What = fmt.Sprintf("claim %s wants a volume that was made by hand (storageClassName: \"\"), and none fits",
+			o.Name)
 		f.fact(name+", spec", "storageClassName: \"\"")
-		f.try("create a PersistentVolume of its size and access mode, or make the claim again with a class%s", among(classes))
+		f.try("create a PersistentVolume of its size and access mode, or make the claim again with a class%s",
+			among(classes))
 	case o.Class == nil:
 		f.What = fmt.Sprintf("claim %s names no storage class, and there is no default one", o.Name)
 		f.try("make the claim again with storageClassName, or mark a class as the default one%s", among(classes))
@@ -149,7 +152,8 @@ func (r *report) preparation() {
 		return
 	}
 	for _, s := range r.Pod.Status.ContainerStatuses {
-		if s.State.Waiting == nil || s.State.Waiting.Reason != "ContainerCreating" && s.State.Waiting.Reason != "PodInitializing" {
+		if s.State.Waiting == nil || s.State.Waiting.Reason != "ContainerCreating" &&
+			s.State.Waiting.Reason != "PodInitializing" {
 			return
 		}
 	}

@@ -130,11 +130,13 @@ func obstacles(pod *corev1.Pod, n *Node) (all []obstacle) {
 			"kubectl uncordon " + n.Name + ", if it is to take pods again"})
 	}
 	for _, t := range n.Taints {
-		if t.Effect == corev1.TaintEffectPreferNoSchedule || t.Key == corev1.TaintNodeUnschedulable || podspec.Tolerates(pod, t) {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule || t.Key == corev1.TaintNodeUnschedulable ||
+			podspec.Tolerates(pod, t) {
 			continue
 		}
 		mark := t.ToString()
-		o := obstacle{short: "taint " + mark + " is not tolerated", says: "it has taint " + mark + ", which the pod does not tolerate"}
+		o := obstacle{short: "taint " + mark + " is not tolerated",
+			says: "it has taint " + mark + ", which the pod does not tolerate"}
 		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
 			o.try = "see to the node: the taint says that it is not well (kubectl describe node " + n.Name + ")"
 		} else {
@@ -172,7 +174,8 @@ func selection(pod *corev1.Pod, n *Node) (all []obstacle) {
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err == nil && !ok {
-		all = append(all, obstacle{"the required node affinity fits no node", "the pod's required node affinity does not fit its labels",
+		all = append(all, obstacle{"the required node affinity fits no node",
+			"the pod's required node affinity does not fit its labels",
 			"correct spec.affinity.nodeAffinity, or label a node: kubectl get nodes --show-labels"})
 	}
 	return all
@@ -193,8 +196,8 @@ func room(pod *corev1.Pod, n *Node) (all []obstacle) {
 		if need.Cmp(free) <= 0 {
 			continue
 		}
-		o := obstacle{short: "too little " + string(name), says: fmt.Sprintf("%s: asked for %s, %s", name, quantity(name, need),
-			left(name, free, have, n.Requested != nil))}
+		o := obstacle{short: "too little " + string(name), says: fmt.Sprintf("%s: asked for %s, %s", name,
+			quantity(name, need), left(name, free, have, n.Requested != nil))}
 		if need.Cmp(have) <= 0 {
 			o.try = fmt.Sprintf("ask for less %s, end pods that ask for much, or add a node", name)
 		}

@@ -39,7 +39,8 @@ func (b Box) Start(words, from string) *Finding {
 	case has("exec format error"):
 		wrongFormat(f, name)
 	case has("permission denied") && has("exec"):
-		f.What = fmt.Sprintf("%s may not be run: its file is not executable, or not for the user of the container", name)
+		f.What = fmt.Sprintf("%s may not be run: its file is not executable, or not for the user of the container",
+			name)
 		b.command(f)
 		f.try("chmod +x when the image is built; defaultMode: 0755 for a file of a ConfigMap; or another securityContext.runAsUser")
 	case has("is a directory"):

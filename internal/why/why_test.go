@@ -44,7 +44,8 @@ func TestReadLog(t *testing.T) {
 		"FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory": "noMemory  ",
 		"write /data/x: no space left on device":                                            "full /data/x ",
 		"exec /entry: exec format error":                                                    "execFormat /entry ",
-		"all is well":                                                                       "", "no connections were refused": "", "": "",
+		"all is well":                                                                       "",
+		"no connections were refused":                                                       "", "": "",
 	} {
 		got := ""
 		if all := ReadLog([]string{line}); len(all) > 0 {
@@ -57,7 +58,8 @@ func TestReadLog(t *testing.T) {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
-	all := ReadLog([]string{"connect: connection refused", "dial tcp 10.0.0.9:1: connection refused", "lookup db: no such host"})
+	all := ReadLog([]string{"connect: connection refused", "dial tcp 10.0.0.9:1: connection refused",
+		"lookup db: no such host"})
 	if len(all) != 2 || all[0].Topic != NoName || all[1].Object != "10.0.0.9" {
 		t.Errorf("each thing once, the latest first: %+v", all)
 	}
@@ -65,20 +67,27 @@ func TestReadLog(t *testing.T) {
 
 // DA-11: a connection that was refused leads to the Service: who answers for it, and at which ports.
 func TestServices(t *testing.T) {
-	service := Service{Namespace: "shop", Name: "db", IPs: []string{"10.0.0.9"}, Ports: []corev1.ServicePort{{Port: 5432}},
-		Selector: map[string]string{"app": "db"}, Known: true}
+	service := Service{Namespace: "shop", Name: "db", IPs: []string{"10.0.0.9"},
+		Ports: []corev1.ServicePort{{Port: 5432}}, Selector: map[string]string{"app": "db"}, Known: true}
 	for name, row := range map[string]struct {
 		change    func(*Service)
 		log       string
 		says, try string
 	}{
-		"no pod":    {nil, "dial tcp 10.0.0.9:5432: connect: connection refused", "that is Service db, whose selector fits no pod", "correct the selector"},
-		"by name":   {nil, "Failed to connect to db port 5432: Connection refused", "that is Service db, whose selector fits no pod", "correct the selector"},
-		"not ready": {func(s *Service) { s.Chosen, s.Unready = 2, 2 }, "dial tcp 10.0.0.9:5432: connection refused", "of which no pod is ready", "kubectl get pods -l app=db"},
-		"port":      {func(s *Service) { s.Chosen, s.Ready = 1, 1 }, "dial tcp 10.0.0.9:80: connection refused", "Service db has no such port", "ask at a port"},
-		"target":    {func(s *Service) { s.Chosen, s.Ready = 1, 1 }, "dial tcp 10.0.0.9:5432: connection refused", "nobody answers at 10.0.0.9:5432", "targetPort of Service db"},
-		"another":   {nil, "dial tcp 10.0.0.8:5432: connection refused", "nobody answers at 10.0.0.8:5432 (connection refused)", "look whether the server there runs"},
-		"itself":    {nil, "dial tcp 127.0.0.1:5432: connection refused", "nobody answers at 127.0.0.1:5432", "localhost is the pod itself"},
+		"no pod": {nil, "dial tcp 10.0.0.9:5432: connect: connection refused",
+			"that is Service db, whose selector fits no pod", "correct the selector"},
+		"by name": {nil, "Failed to connect to db port 5432: Connection refused",
+			"that is Service db, whose selector fits no pod", "correct the selector"},
+		"not ready": {func(s *Service) { s.Chosen, s.Unready = 2, 2 }, "dial tcp 10.0.0.9:5432: connection refused",
+			"of which no pod is ready", "kubectl get pods -l app=db"},
+		"port": {func(s *Service) { s.Chosen, s.Ready = 1, 1 }, "dial tcp 10.0.0.9:80: connection refused",
+			"Service db has no such port", "ask at a port"},
+		"target": {func(s *Service) { s.Chosen, s.Ready = 1, 1 }, "dial tcp 10.0.0.9:5432: connection refused",
+			"nobody answers at 10.0.0.9:5432", "targetPort of Service db"},
+		"another": {nil, "dial tcp 10.0.0.8:5432: connection refused",
+			"nobody answers at 10.0.0.8:5432 (connection refused)", "look whether the server there runs"},
+		"itself": {nil, "dial tcp 127.0.0.1:5432: connection refused", "nobody answers at 127.0.0.1:5432",
+			"localhost is the pod itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := service
@@ -98,7 +107,8 @@ func TestServices(t *testing.T) {
 // DA-11: why no node takes a pod, node by node, with the numbers.
 func TestScheduling(t *testing.T) {
 	list := func(cpu, memory string) corev1.ResourceList {
-		return corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory), "pods": resource.MustParse("110")}
+		return corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory),
+			"pods": resource.MustParse("110")}
 	}
 	f := one(func(p *corev1.Pod, _ *corev1.ContainerStatus) {
 		p.Spec.NodeName, p.Status.ContainerStatuses = "", nil
@@ -106,13 +116,15 @@ func TestScheduling(t *testing.T) {
 		p.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 		p.Spec.Containers[0].Resources.Requests = list("1500m", "1Gi")
 		delete(p.Spec.Containers[0].Resources.Requests, "pods")
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason:  "Unschedulable",
 			Message: "0/4 nodes are available: …. preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."}}
 	})
 	ssd := map[string]string{"disk": "ssd"}
 	f.Nodes = []Node{
 		{Name: "full", Labels: ssd, Allocatable: list("2", "8Gi"), Requested: list("1", "1Gi")},
-		{Name: "hdd", Labels: map[string]string{"disk": "hdd"}, Allocatable: list("8", "8Gi"), Requested: corev1.ResourceList{}},
+		{Name: "hdd", Labels: map[string]string{"disk": "hdd"}, Allocatable: list("8", "8Gi"),
+			Requested: corev1.ResourceList{}},
 		{Name: "away", Labels: ssd, Allocatable: list("8", "8Gi"), Requested: list("0", "7800Mi"), Unschedulable: true,
 			Taints: []corev1.Taint{{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}}},
 		{Name: "many", Labels: ssd, Allocatable: list("8", "8Gi"), Requested: corev1.ResourceList{}, Pods: 110},
@@ -149,7 +161,8 @@ func TestRefusal(t *testing.T) {
 		`Internal error occurred: failed calling webhook "policy.example.com": connection refused`:                                        "webhook does not answer",
 		`something else`: "refused by the API server",
 	} {
-		if f := Refusal("Deployment web", words, "event"); !strings.Contains(f.What, want) || len(f.Try) == 0 || f.Facts[0].Says != words {
+		if f := Refusal("Deployment web", words, "event"); !strings.Contains(f.What, want) || len(f.Try) == 0 ||
+			f.Facts[0].Says != words {
 			t.Errorf("%s: %+v, want %s", words, f, want)
 		}
 	}
@@ -158,16 +171,18 @@ func TestRefusal(t *testing.T) {
 // DA-11: a name that nobody knows leads to the Service that was likely meant.
 func TestMeant(t *testing.T) {
 	f := one(nil)
-	f.Services = []Service{{Namespace: "shop", Name: "database"}, {Namespace: "data", Name: "cache"}, {Namespace: "shop", Name: "a"}}
-	for name, want := range map[string]string{"databse": "database", "cache": "cache.data", "databases": "database", "b": "", "storage": "",
-		"cache.shop": "cache.data", "database.dta": "database.shop", "": ""} {
+	f.Services = []Service{{Namespace: "shop", Name: "database"}, {Namespace: "data", Name: "cache"},
+		{Namespace: "shop", Name: "a"}}
+	for name, want := range map[string]string{"databse": "database", "cache": "cache.data", "databases": "database",
+		"b": "", "storage": "", "cache.shop": "cache.data", "database.dta": "database.shop", "": ""} {
 		if _, got := meant(f, name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
 }
 
-// DA-11: of a container that crashes the log of the run that crashed is wanted, of one that is not ready the present one.
+// DA-11: of a container that crashes the log of the run that crashed is wanted, of one that is not ready the present
+// one.
 func TestLogs(t *testing.T) {
 	for name, row := range map[string]struct {
 		pod  *corev1.Pod
@@ -204,9 +219,11 @@ func TestChanges(t *testing.T) {
 	f := ends(1, "Error", "").event("web", "Warning", "BackOff", "Back-off restarting failed container", 41)
 	f.Events[0].FirstTimestamp = at(12)
 	f.Owners = []Owner{{Kind: "Deployment", Name: "web", Managed: []metav1.ManagedFieldsEntry{
-		{Manager: "kubectl-set", Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: at(-5).Time}, FieldsV1: metav1.NewFieldsV1(
-			`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}`)},
-		{Manager: "controller", Subresource: "status", Time: &metav1.Time{Time: at(5).Time}, FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}}}}
+		{Manager: "kubectl-set", Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: at(-5).Time},
+			FieldsV1: metav1.NewFieldsV1(
+				`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}`)},
+		{Manager: "controller", Subresource: "status", Time: &metav1.Time{Time: at(5).Time},
+			FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}}}}
 	var got []string
 	for _, c := range Explain(f).Changes {
 		got = append(got, fmt.Sprintf("%s %s (%s) %t", c.At.Format("05"), c.What, c.By, c.Sign))
@@ -274,5 +291,6 @@ func FuzzExplain(f *testing.F) {
 
 // hostile tells whether a text is more than a line, or controls a terminal.
 func hostile(text string) bool {
-	return len([]rune(text)) > longest+1 || strings.ContainsFunc(text, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) })
+	return len([]rune(text)) > longest+1 || strings.ContainsFunc(text,
+		func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) })
 }

@@ -16,11 +16,13 @@ func (r *report) workload() Answer {
 	if w == nil {
 		w = &Workload{}
 	}
-	a := Answer{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, State: fmt.Sprintf("%d pods wanted, none there", w.Wanted)}
+	a := Answer{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name,
+		State: fmt.Sprintf("%d pods wanted, none there", w.Wanted)}
 	switch words, from := r.refusal(w); {
 	case w.Suspended:
 		r.add(&Finding{Where: w.Kind + " " + w.Name, What: "it is suspended, so it makes no pods"}).
-			fact("spec.suspend", "true").try("kubectl patch %s %s -p '{\"spec\":{\"suspend\":false}}'", strings.ToLower(w.Kind), w.Name)
+			fact("spec.suspend", "true").try("kubectl patch %s %s -p '{\"spec\":{\"suspend\":false}}'",
+			strings.ToLower(w.Kind), w.Name)
 	case words != "":
 		r.add(Refusal(w.Kind+" "+w.Name, words, from))
 	case w.Wanted == 0:
@@ -66,12 +68,13 @@ func Refusal(where, words, from string) *Finding {
 	_, quotaName, _ := strings.Cut(words, "failed quota: ")
 	switch m := quotaWords.FindStringSubmatch(words); {
 	case m != nil:
-		f.What = fmt.Sprintf("its pods are refused by quota %s of the namespace: asked for %s; in use %s; allowed %s", m[1],
-			m[2], m[3], m[4])
+		f.What = fmt.Sprintf("its pods are refused by quota %s of the namespace: asked for %s; in use %s; allowed %s",
+			m[1], m[2], m[3], m[4])
 		f.try("ask for less, free some of it (kubectl describe quota %s), or have the quota raised", m[1])
 	case quotaName != "":
 		quotaName, needs, _ := strings.Cut(quotaName, ": ")
-		f.What = fmt.Sprintf("its pods are refused: with quota %s of the namespace they have to say how much they need", quotaName)
+		f.What = fmt.Sprintf("its pods are refused: with quota %s of the namespace they have to say how much they need",
+			quotaName)
 		f.fact("quota "+quotaName, "%s", needs)
 		f.try("set the requests or limits that it names, or give the namespace a LimitRange with defaults")
 	case strings.Contains(words, "usage per "):

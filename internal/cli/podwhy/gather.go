@@ -183,7 +183,8 @@ func (g *gatherer) nodes(ctx context.Context, pod *corev1.Pod) {
 	if own != "" {
 		node, err := g.client.CoreV1().Nodes().Get(ctx, own, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			g.facts.Nodes = []why.Node{{Name: own, Ready: corev1.ConditionUnknown, Words: "there is no such node any more"}}
+			g.facts.Nodes = []why.Node{{Name: own, Ready: corev1.ConditionUnknown,
+				Words: "there is no such node any more"}}
 		} else if !g.failed(err, "node "+own, "get nodes") {
 			g.facts.Nodes = []why.Node{nodeOf(node)}
 		}
@@ -220,8 +221,8 @@ func (g *gatherer) nodes(ctx context.Context, pod *corev1.Pod) {
 }
 
 func nodeOf(node *corev1.Node) why.Node {
-	n := why.Node{Name: node.Name, Labels: node.Labels, Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable,
-		Allocatable: node.Status.Allocatable}
+	n := why.Node{Name: node.Name, Labels: node.Labels, Taints: node.Spec.Taints,
+		Unschedulable: node.Spec.Unschedulable, Allocatable: node.Status.Allocatable}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			n.Ready, n.Words = c.Status, strings.TrimSpace(fmt.Sprintf("%s %s", c.Reason, c.Message))

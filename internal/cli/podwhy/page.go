@@ -153,7 +153,7 @@ func (p *page) changes(all []why.Change) {
 		if c.Sign {
 			what = "first sign of trouble: " + what
 		}
-		p.line("  ", "%s  %s [%s]", c.At.In(p.zone).Format("2006-01-02 15:04:05"), what, c.From)
+		p.line("  ", "%s %s [%s]", c.At.In(p.zone).Format("2006-01-02 15:04:05"), what, c.From)
 	}
 }
 

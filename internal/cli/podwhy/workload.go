@@ -20,11 +20,11 @@ import (
 // kinds are what the command takes, by the words that kubectl has for them.
 func kinds() map[string]string {
 	return map[string]string{"pod": "Pod", "pods": "Pod", "po": "Pod",
-		"deployment": "Deployment", "deployments": "Deployment", "deploy": "Deployment", "deployment.apps": "Deployment",
-		"statefulset": "StatefulSet", "statefulsets": "StatefulSet", "sts": "StatefulSet", "statefulset.apps": "StatefulSet",
-		"daemonset": "DaemonSet", "daemonsets": "DaemonSet", "ds": "DaemonSet", "daemonset.apps": "DaemonSet",
-		"replicaset": "ReplicaSet", "replicasets": "ReplicaSet", "rs": "ReplicaSet", "replicaset.apps": "ReplicaSet",
-		"job": "Job", "jobs": "Job", "job.batch": "Job"}
+		"deployment": "Deployment", "deployments": "Deployment", "deploy": "Deployment",
+		"deployment.apps": "Deployment", "statefulset": "StatefulSet", "statefulsets": "StatefulSet",
+		"sts": "StatefulSet", "statefulset.apps": "StatefulSet", "daemonset": "DaemonSet", "daemonsets": "DaemonSet",
+		"ds": "DaemonSet", "daemonset.apps": "DaemonSet", "replicaset": "ReplicaSet", "replicasets": "ReplicaSet",
+		"rs": "ReplicaSet", "replicaset.apps": "ReplicaSet", "job": "Job", "jobs": "Job", "job.batch": "Job"}
 }
 
 // parse reads what was asked about: NAME or KIND/NAME.
@@ -33,8 +33,9 @@ func parse(text string) (kind, name string, err error) {
 	if !ok {
 		name = text
 	} else if kind = kinds()[strings.ToLower(word)]; kind == "" {
-		return "", "", fmt.Errorf("%s: use the name of a pod, or pod/NAME, deployment/NAME, statefulset/NAME, daemonset/NAME, "+
-			"replicaset/NAME or job/NAME", text)
+		return "", "",
+			fmt.Errorf("%s: use the name of a pod, or pod/NAME, deployment/NAME, statefulset/NAME, daemonset/NAME, "+
+				"replicaset/NAME or job/NAME", text)
 	}
 	if name == "" || strings.Contains(name, "/") {
 		return "", "", fmt.Errorf("%q names no pod: give the name of one", text)
@@ -146,8 +147,8 @@ func (g *gatherer) of(ctx context.Context, o *owner) error {
 		return err
 	}
 	if i := why.Worst(pods.Items); i >= 0 {
-		g.facts.Via = fmt.Sprintf("%s %s has %d pods; this is the one that is worst off", o.workload.Kind, o.workload.Name,
-			len(pods.Items))
+		g.facts.Via = fmt.Sprintf("%s %s has %d pods; this is the one that is worst off", o.workload.Kind,
+			o.workload.Name, len(pods.Items))
 		if len(pods.Items) == 1 {
 			g.facts.Via = fmt.Sprintf("%s %s has one pod", o.workload.Kind, o.workload.Name)
 		}
@@ -160,7 +161,8 @@ func (g *gatherer) of(ctx context.Context, o *owner) error {
 	if o.workload.Kind != "Deployment" {
 		return nil
 	}
-	sets, err := g.client.AppsV1().ReplicaSets(g.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	sets, err := g.client.AppsV1().ReplicaSets(g.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: selector.String()})
 	if g.failed(err, "its ReplicaSets", "list replicasets.apps") {
 		return nil
 	}
