@@ -79,7 +79,11 @@ func (b Box) End(e Ended) *Finding {
 	default:
 		b.failed(f, e)
 	}
-	b.heard(f)
+	after := ": "
+	if e.Code == exitcode.NotFound || e.Code == exitcode.CannotRun {
+		after = "; its log says: "
+	}
+	b.heard(f, after)
 	return f
 }
 
@@ -181,18 +185,16 @@ func (b Box) outOfMemory(f *Finding, e Ended) {
 	}
 }
 
-// heard adds what the log plainly says.
-func (b Box) heard(f *Finding) {
+// heard adds what the log plainly says; the latest of it after these words.
+func (b Box) heard(f *Finding, after string) {
 	for i, s := range ReadLog(b.Tail) {
 		if i == mostHeard {
 			break
 		}
-		if words := s.Words(); words != "" {
-			if i == 0 && !strings.Contains(f.What, "exit code 12") {
-				f.What += ": " + words
-			}
-			f.fact(b.LogFrom, "%s", s.Line)
+		if i == 0 {
+			f.What += after + s.Words()
 		}
+		f.fact(b.LogFrom, "%s", s.Line)
 		for _, t := range s.tries(b) {
 			if !slices.Contains(f.Try, t) {
 				f.Try = append(f.Try, t)

@@ -38,6 +38,9 @@ func (r *report) container(ref podspec.ContainerRef) {
 			f.Past = s.Ready && r.Now.Sub(state.Running.StartedAt.Time) > forgiven
 			f.fact(statusOf(s)+".restartCount", "%d restarts; it runs again since %s", s.RestartCount,
 				state.Running.StartedAt.UTC().Format(time.RFC3339))
+			if kind, _ := r.probeEnded(ref, last); kind != "" && kind == failing(ref, s) {
+				return // the same probe as before
+			}
 		}
 		r.probes(ref, s)
 	}

@@ -150,6 +150,20 @@ func TestOtherClusters(t *testing.T) {
 		}).event("web", "Warning", "Unhealthy", "Readiness probe failed: /var/run/postgresql:5432 - no response\n", 55),
 			answered{web, "its command fails: /var/run/postgresql:5432 - no response", "runs pg_isready",
 				"kubectl exec web-1 -c web -- pg_isready"}},
+		"startup, again and again": {ready(false).with(func(p *corev1.Pod) {
+			p.Spec.Containers[0].StartupProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
+			s := &p.Status.ContainerStatuses[0]
+			s.Started, s.RestartCount = ptr.To(false), 3
+			s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, StartedAt: at(-90), FinishedAt: at(0)}
+		}).event("web", "Warning", "Unhealthy", "Startup probe failed: dial tcp 10.0.0.7:80: connect: connection refused", 50),
+			answered{web, "its startup probe fails, so it is ended and begun again: nobody listens at port 80", "it runs again since", "0.0.0.0"}},
+		"not ready, and its log says why": {func() Facts {
+			f := ready(false).with(func(p *corev1.Pod) {
+				p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: intstr.FromInt32(80)}}}
+			}).event("web", "Warning", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503", 50)
+			f.Logs = []Log{{Container: "web", Lines: []string{"dial tcp 10.0.0.9:5432: connect: connection refused"}}}
+			return f
+		}(), answered{web, "not well (HTTP 503); its log says: nobody answers at 10.0.0.9:5432", "10.0.0.9:5432: connect", "look whether the server there runs"}},
 		"volume of another node": {waiting("ContainerCreating", "").with(pending).event("", "Warning",
 			"FailedAttachVolume",
 			`Multi-Attach error for volume "pvc-1" Volume is already exclusively attached to one node and can't be attached to another`, 30),

@@ -12,24 +12,36 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
+// failing is the kind of probe that keeps a running container from being ready; empty if none does.
+func failing(ref podspec.ContainerRef, s *corev1.ContainerStatus) string {
+	switch c := ref.Container; {
+	case s.Started != nil && !*s.Started && c.StartupProbe != nil:
+		return "startup"
+	case !s.Ready && c.ReadinessProbe != nil && ref.Kind != podspec.Init:
+		return "readiness"
+	}
+	return ""
+}
+
 // probes is about the probes of a container that runs.
 func (r *report) probes(ref podspec.ContainerRef, s *corev1.ContainerStatus) {
-	c := ref.Container
-	kind, what := "", ""
-	switch {
-	case s.Started != nil && !*s.Started && c.StartupProbe != nil:
-		kind, what = "startup", "its startup probe has not passed yet: "
-	case !s.Ready && c.ReadinessProbe != nil && ref.Kind != podspec.Init:
-		kind, what = "readiness", "it is not ready, since its readiness probe fails: "
-	default:
+	kind := failing(ref, s)
+	if kind == "" {
 		return
 	}
 	f := r.probe(ref, s, kind)
 	if f == nil {
 		return
 	}
+	what := "it is not ready, since its readiness probe fails: "
+	if kind == "startup" {
+		what = "its startup probe has not passed yet: "
+	}
 	f.What = what + f.What
-	r.show(r.log(c.Name))
+	log := r.log(ref.Container.Name)
+	r.show(log)
+	r.box(ref, log).heard(f, "; its log says: ")
+	r.servants(f, log)
 	if ref.Kind == podspec.Sidecar && kind == "startup" {
 		f.fact("status of the pod", "the containers after it wait until it has started")
 	}
