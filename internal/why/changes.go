@@ -32,6 +32,10 @@ func (r *report) changes() (all []Change) {
 	}
 	for _, o := range r.Owners {
 		all = append(all, managed(o.Kind+" "+o.Name, o.Managed, time.Time{})...)
+		if len(o.Diff) > 0 {
+			all = append(all, Change{At: o.Rollout, What: "rollout: " + strings.Join(o.Diff, "; "),
+				From: "ReplicaSets of " + o.Kind + " " + o.Name})
+		}
 	}
 	for _, o := range r.Objects {
 		if !o.Missing && o.Name != rootCA {

@@ -78,6 +78,12 @@ func (r *report) waiting(ref podspec.ContainerRef, s *corev1.ContainerStatus) {
 			if w.Reason == "CrashLoopBackOff" {
 				f.fact(from, "%d restarts; %s", s.RestartCount, backOff(w.Message))
 			}
+			return
+		}
+		if w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			f := r.add(&Finding{Where: label(ref), What: "it waits: " + join(": ", w.Reason, w.Message)})
+			f.fact(from, "%s", join(": ", w.Reason, w.Message))
+			f.try("look at its events: kubectl describe pod %s", r.Pod.Name)
 		}
 	}
 }

@@ -119,10 +119,14 @@ func (r *report) nothing() string {
 	case pod.Status.Phase == corev1.PodRunning:
 		return "Nothing is found to be wrong, but it is not ready yet."
 	}
-	if e := r.latest("", "Pulling"); e != nil {
-		return "Nothing is found to be wrong: it is being started. " + e.Message
+	since := ""
+	if r.Now.Sub(pod.CreationTimestamp.Time) > time.Minute {
+		since = ", for " + about(r.Now.Sub(pod.CreationTimestamp.Time))
 	}
-	return "Nothing is found to be wrong: it is being started."
+	if e := r.latest("", "Pulling"); e != nil {
+		return "Nothing is found to be wrong: it is being started" + since + ". " + e.Message
+	}
+	return "Nothing is found to be wrong: it is being started" + since + "."
 }
 
 // leaving is about a pod that should be gone.

@@ -105,6 +105,9 @@ type Owner struct {
 	Kind    string                      `json:"kind"`
 	Name    string                      `json:"name"`
 	Managed []metav1.ManagedFieldsEntry `json:"managed,omitempty"`
+	// Rollout is when the template of the present pods came to be, and Diff in what it differs from the one before.
+	Rollout time.Time `json:"rollout,omitzero"`
+	Diff    []string  `json:"diff,omitempty"`
 }
 
 // Unseen is something that could not be looked at.

@@ -164,6 +164,18 @@ func TestOtherClusters(t *testing.T) {
 			f.Logs = []Log{{Container: "web", Lines: []string{"dial tcp 10.0.0.9:5432: connect: connection refused"}}}
 			return f
 		}(), answered{web, "not well (HTTP 503); its log says: nobody answers at 10.0.0.9:5432", "10.0.0.9:5432: connect", "look whether the server there runs"}},
+		"no event tells of the probe": {func() Facts {
+			f := ready(false).with(func(p *corev1.Pod) {
+				p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
+			})
+			f.Now = noon.Add(time.Hour)
+			return f
+		}(), answered{web, "its readiness probe has not passed, and no event tells", "connects to port 80", "by hand"}},
+		"a reason that nobody knows": {waiting("SomethingNew", "words about it"), answered{web, "it waits: SomethingNew: words about it", "words about it", "kubectl describe pod web-1"}},
+		"volume of another zone": {unschedulable("0/3 nodes are available: 3 node(s) had volume node affinity conflict. preemption: 0/3 nodes …"),
+			answered{"pod", "its volume is tied to a node or zone", "3 node(s)", "WaitForFirstConsumer"}},
+		"anti-affinity": {unschedulable("0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules."),
+			answered{"pod", "its podAntiAffinity", "3 node(s)", "preferred"}},
 		"volume of another node": {waiting("ContainerCreating", "").with(pending).event("", "Warning",
 			"FailedAttachVolume",
 			`Multi-Attach error for volume "pvc-1" Volume is already exclusively attached to one node and can't be attached to another`, 30),
@@ -190,6 +202,14 @@ func TestOtherClusters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { check(t, Explain(row.facts), row.want) })
 	}
+}
+
+// unschedulable is a pod that a scheduler has not placed.
+func unschedulable(words string) Facts {
+	return one(func(p *corev1.Pod, _ *corev1.ContainerStatus) {
+		p.Spec.NodeName, p.Status.ContainerStatuses, p.Status.Phase = "", nil, corev1.PodPending
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: words}}
+	})
 }
 
 func pending(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }

@@ -5,6 +5,7 @@ package why
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -31,6 +32,9 @@ func (r *report) probes(ref podspec.ContainerRef, s *corev1.ContainerStatus) {
 	}
 	f := r.probe(ref, s, kind)
 	if f == nil {
+		if r.silent(ref, s, kind) {
+			r.show(r.log(ref.Container.Name))
+		}
 		return
 	}
 	what := "it is not ready, since its readiness probe fails: "
@@ -45,6 +49,27 @@ func (r *report) probes(ref podspec.ContainerRef, s *corev1.ContainerStatus) {
 	if ref.Kind == podspec.Sidecar && kind == "startup" {
 		f.fact("status of the pod", "the containers after it wait until it has started")
 	}
+}
+
+// patience is how long a probe may take to pass before that is told, though no event says what it answers.
+const patience = time.Minute
+
+// silent is about a probe that does not pass, and of which no event tells.
+func (r *report) silent(ref podspec.ContainerRef, s *corev1.ContainerStatus, kind string) bool {
+	p := ref.Container.ReadinessProbe
+	if kind == "startup" {
+		p = ref.Container.StartupProbe
+	}
+	since := s.State.Running.StartedAt.Time
+	if r.Now.Sub(since) < patience+time.Duration(p.InitialDelaySeconds)*time.Second {
+		return false
+	}
+	f := r.add(&Finding{Where: label(ref),
+		What: fmt.Sprintf("its %s probe has not passed, and no event tells what it answers", kind)})
+	f.fact(statusOf(s), "it runs since %s, and is not ready", since.UTC().Format(time.RFC3339))
+	f.fact(ref.Path().Child(kind+"Probe").String(), "%s", probeWords(p))
+	f.try("do as the probe does, by hand, and read the program's log")
+	return true
 }
 
 // probe is about a probe's last answer; nil if no event tells of one.

@@ -58,6 +58,33 @@ func (r *report) scheduling() {
 	f.fact(from, "%s", c.Message)
 	r.add(f)
 	r.places(f)
+	for _, s := range schedulersWords() {
+		if strings.Contains(c.Message, s.phrase) {
+			f.What += "; " + s.means
+			f.try("%s", s.try)
+		}
+	}
+}
+
+// schedulersWords are words of schedulers about what is not to be seen from a node alone.
+func schedulersWords() []struct{ phrase, means, try string } {
+	return []struct{ phrase, means, try string }{
+		{"volume node affinity conflict", "its volume is tied to a node or zone to which it cannot go",
+			"see where the volume is: kubectl get pv -o yaml, nodeAffinity; a class with volumeBindingMode: WaitForFirstConsumer avoids it"},
+		{"free ports", "a hostPort that it wants is taken on each node",
+			"take another hostPort, or none: a Service reaches pods without"},
+		{"topology spread constraints", "its topologySpreadConstraints allow no node",
+			"set whenUnsatisfiable: ScheduleAnyway, or raise maxSkew"},
+		{"anti-affinity rules", "its podAntiAffinity, or that of another pod, keeps it away",
+			"add nodes, or make the anti-affinity preferred instead of required"},
+		{"pod affinity rules", "its podAffinity wants to be beside a pod that is nowhere it can go",
+			"look whether the pods that it wants to be beside run, and how they are labelled"},
+		{"unbound immediate PersistentVolumeClaims", "a claim of it has no volume",
+			"look at its claims: kubectl get pvc"},
+		{"max volume count", "nodes have as many volumes as they can take",
+			"add a node, or end pods with volumes"},
+		{"no nodes available", "there is no node", "look at kubectl get nodes"},
+	}
 }
 
 // obstacle is why a node cannot take a pod.

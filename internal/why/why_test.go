@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
@@ -232,6 +233,35 @@ func TestChanges(t *testing.T) {
 		"00 the pod was created () false", "12 Back-off restarting failed container () true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// DA-11: what a rollout has changed, without the values of variables.
+func TestTemplateDiff(t *testing.T) {
+	template := func(image, memory, value string, more ...string) *corev1.PodSpec {
+		c := corev1.Container{Name: "web", Image: image, Env: []corev1.EnvVar{{Name: "KEY", Value: value}, {Name: "SAME", Value: "s"}}}
+		if memory != "" {
+			c.Resources.Limits = corev1.ResourceList{"memory": resource.MustParse(memory)}
+		}
+		s := &corev1.PodSpec{Containers: []corev1.Container{c}}
+		for _, name := range more {
+			s.InitContainers = append(s.InitContainers, corev1.Container{Name: name})
+		}
+		return s
+	}
+	got := TemplateDiff(template("a:1", "", "old", "fetch"), template("a:2", "64Mi", "hush", "load"))
+	want := []string{"init container load is new", "image a:1 → a:2 of container web", "limit of memory none → 64Mi of container web",
+		"env KEY of container web", "init container fetch is gone"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	if got := TemplateDiff(template("a:1", "1Gi", "x"), template("a:1", "1Gi", "x")); got != nil {
+		t.Errorf("no difference: %q", got)
+	}
+	f := ends(1, "Error", "")
+	f.Owners = []Owner{{Kind: "Deployment", Name: "web", Rollout: noon.Add(-time.Second), Diff: []string{"image a:1 → a:2 of container web"}}}
+	if a := Explain(f); len(a.Changes) != 2 || a.Changes[0].What != "rollout: image a:1 → a:2 of container web" {
+		t.Errorf("%+v", a.Changes)
 	}
 }
 

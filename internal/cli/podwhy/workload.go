@@ -5,7 +5,9 @@ package podwhy
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -177,7 +179,6 @@ func (g *gatherer) of(ctx context.Context, o *owner) error {
 // owners fetches what has made the pod, up to what a person has written.
 func (g *gatherer) owners(ctx context.Context, pod *corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
-	var uid types.UID
 	var top *owner
 	for range 3 {
 		if ref == nil {
@@ -190,12 +191,53 @@ func (g *gatherer) owners(ctx context.Context, pod *corev1.Pod) {
 		if o.meta.UID != ref.UID {
 			break
 		}
-		top, uid = o, o.meta.UID
+		top = o
 		ref = metav1.GetControllerOf(&o.meta)
 	}
 	if top == nil {
 		return
 	}
-	g.facts.Owners = []why.Owner{{Kind: top.workload.Kind, Name: top.workload.Name, Managed: top.meta.ManagedFields}}
-	g.events(ctx, uid)
+	made := why.Owner{Kind: top.workload.Kind, Name: top.workload.Name, Managed: top.meta.ManagedFields}
+	if made.Kind == "Deployment" {
+		made.Rollout, made.Diff = g.rollout(ctx, top, metav1.GetControllerOf(pod).UID)
+	}
+	g.facts.Owners = []why.Owner{made}
+	g.events(ctx, top.meta.UID)
+}
+
+// rollout says in what the template of a ReplicaSet differs from that of the one before it, and since when there is
+// one.
+func (g *gatherer) rollout(ctx context.Context, o *owner, uid types.UID) (since time.Time, diff []string) {
+	selector, err := metav1.LabelSelectorAsSelector(o.selector)
+	if err != nil {
+		return since, nil
+	}
+	sets, err := g.client.AppsV1().ReplicaSets(g.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: selector.String()})
+	if g.failed(err, "its ReplicaSets", "list replicasets.apps") {
+		return since, nil
+	}
+	var own, before *appsv1.ReplicaSet
+	for i := range sets.Items {
+		if s := &sets.Items[i]; s.UID == uid {
+			own = s
+		}
+	}
+	for i := range sets.Items {
+		s := &sets.Items[i]
+		if own != nil && metav1.IsControlledBy(s, &o.meta) && revision(s) < revision(own) &&
+			(before == nil || revision(s) > revision(before)) {
+			before = s
+		}
+	}
+	if before == nil {
+		return since, nil
+	}
+	return own.CreationTimestamp.Time, why.TemplateDiff(&before.Spec.Template.Spec, &own.Spec.Template.Spec)
+}
+
+// revision numbers the ReplicaSets of a Deployment.
+func revision(s *appsv1.ReplicaSet) int {
+	n, _ := strconv.Atoi(s.Annotations["deployment.kubernetes.io/revision"]) // 0 without
+	return n
 }
