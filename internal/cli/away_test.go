@@ -51,7 +51,7 @@ func TestServerAway(t *testing.T) {
 	address := nobody(t)
 	kubeconfigOf(t, server.Kubeconfig(dir), address)
 	want := "error: the wherry server on " + address + " does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
-	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "token list", "debug ls"} {
+	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "why web", "token list", "debug ls"} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code == 0 || errs != want || out != "" {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
 		}
@@ -100,7 +100,7 @@ func TestServerOfAnotherAuthority(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"timeline --kubeconfig FILE web", "exec --kubeconfig FILE web -- true"} {
+	for _, args := range []string{"timeline --kubeconfig FILE web", "why --kubeconfig FILE web", "exec --kubeconfig FILE web -- true"} {
 		code, _, errs := call(t, "", strings.Fields(strings.ReplaceAll(args, "FILE", path))...)
 		if code == 0 || !strings.HasPrefix(errs, "error: the server on "+address+" is not the one that the kubeconfig was written for") {
 			t.Errorf("%s: %d, %q", args, code, errs)

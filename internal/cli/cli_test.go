@@ -95,6 +95,11 @@ func TestWrongUse(t *testing.T) {
 		{"purge --yes=maybe", 2, `--yes: "maybe" is neither true nor false`},
 		{"timeline", 2, "POD is missing: wherry timeline POD\n       see wherry timeline --help"},
 		{"timeline web db", 2, `unexpected argument "db": wherry timeline POD`},
+		{"why", 2, "POD is missing: wherry why POD\n       see wherry why --help"},
+		{"why web db", 2, `unexpected argument "db": wherry why POD`},
+		{"why service/web", 2, "service/web: use the name of a pod, or pod/NAME, deployment/NAME"},
+		{"why pod/", 2, `"pod/" names no pod`},
+		{"why web -o table", 2, "use json or yaml"},
 		{"cp web:/x", 2, "DESTINATION is missing: wherry cp SOURCE... DESTINATION"},
 		{"debug --profile wide web", 2, `--profile: there is no profile "wide": choose one of general, baseline, restricted, netadmin, sysadmin, legacy`},
 		{"debug --ttl -5s web", 2, "--ttl: -5s is not a duration above zero"},
@@ -243,7 +248,7 @@ func TestDataDirBeforeKubeconfig(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.yaml")
 	kubeconfigOf(t, other, "127.0.0.1:1")
 	t.Setenv("KUBECONFIG", other)
-	for _, args := range []string{"debug ls", "debug web -- ls", "exec web -- ls", "cp web:/x .", "timeline web", "token list", "run --detach -f " + manifestFile(t, pod)} {
+	for _, args := range []string{"debug ls", "debug web -- ls", "exec web -- ls", "cp web:/x .", "timeline web", "why web", "token list", "run --detach -f " + manifestFile(t, pod)} {
 		words := strings.Fields(args)
 		_, _, errs := call(t, "", append([]string{words[0], "--data-dir", dir}, words[1:]...)...)
 		if !strings.Contains(errs, dir) || strings.Contains(errs, "127.0.0.1:1") {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podwhy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/why"
+)
+
+// ExitWrong is the exit code, with --exit-code, when something is wrong with the pod.
+const ExitWrong = 3
+
+// patience bounds how long facts are gathered.
+const patience = 60 * time.Second
+
+type flags struct {
+	reach.Flags
+	output   string
+	exitCode bool
+	noColour bool
+	utc      bool
+}
+
+// New is the command.
+func New(t cmdline.Terminal) *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "why POD",
+		Short: "Say what is wrong with a pod, from what facts, and what to try",
+		Long: `Say in plain words what is wrong with a pod and what to try: exit codes and signals, want of memory, probes with their last answer,
+images with the registry's words, scheduling with the numbers, volumes, missing ConfigMaps, Secrets and keys, names and connections that
+lead nowhere, the last lines of the log that matters, and what changed before. Each fact comes with where it is from.
+
+It works with any Kubernetes cluster and changes nothing. Which names a pod has asked for is known to Wherry's nodes only. What you have no
+right to look at is left out, and the right is named.
+
+POD is the name of a pod; pod/NAME, deployment/NAME and the like work too. With the name of a Deployment, StatefulSet, DaemonSet,
+ReplicaSet or Job the answer is about the one of its pods that is worst off, or why there is none.
+
+Exit codes: 0 answered, whatever the answer; 1 no answer; 2 incorrect usage; with --exit-code 3 if something is wrong.`,
+		Example: `  wherry why web-5d8f7c9b6-x2x7k
+  wherry why deployment/web -n shop
+  wherry why web --context staging
+  wherry why web -o json | jq -r '.findings[].what'
+  wherry why web --exit-code > /dev/null || echo broken`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), t, args[0])
+		},
+		ValidArgsFunction: f.CompletePods,
+	}
+	f.AddTo(cmd)
+	cmdline.OutputFlag(cmd, &f.output)
+	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 3 if something is wrong")
+	cmd.Flags().BoolVar(&f.utc, "utc", false, "show clock times in UTC instead of local time")
+	cmd.Flags().BoolVar(&f.noColour, "no-color", false, "do not use colours (also $NO_COLOR)")
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, t cmdline.Terminal, what string) error {
+	kind, name, err := parse(what)
+	if err != nil {
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	client, err := f.Connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	g := &gatherer{client: client, namespace: f.Namespace}
+	facts, err := g.about(ctx, kind, name)
+	if err != nil {
+		return err
+	}
+	answer := why.Explain(facts)
+	if f.output != "" {
+		err = cmdline.PrintAs(t, f.output, answer)
+	} else {
+		f.print(t, answer, facts.Via)
+	}
+	if err == nil && f.exitCode && answer.Wrong {
+		return &cmdline.Exit{Code: ExitWrong}
+	}
+	return err
+}
+
+// print writes an answer for a person. What others wrote was put on single lines without controls by package why; the
+// filter lets only colours through, which are our own.
+func (f *flags) print(t cmdline.Terminal, a why.Answer, via string) {
+	zone := time.Local
+	if f.utc {
+		zone = time.UTC
+	}
+	width, _ := cmdline.Size(t.Out)
+	p := page{width: width, zone: zone, colour: cmdline.IsTerminal(t.Out) && !f.noColour}
+	fmt.Fprint(plain.Own(t.Out), plain.Coloured(p.text(a, via)))
+}
