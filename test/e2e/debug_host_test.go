@@ -60,7 +60,7 @@ func await(t testing.TB, what string, done func() bool) {
 }
 
 // TestDebugOnHost: containers of other engines on this machine, without a server (DA-01, DA-02, DA-03, DA-04, DA-08,
-// DA-09, DA-12, DA-13). The engines come one after the other, so that it can be said that sessions leave nothing.
+// DA-09, DA-11, DA-12, DA-13). The engines come one after the other, so that it can be said that sessions leave nothing.
 func TestDebugOnHost(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
@@ -227,6 +227,10 @@ func debugsDocker(t *testing.T) {
 		h.wherry("debug", "docker:web", "--", "/etc/passwd").exits(126).Says("not a program")
 		h.wherry("debug", "web", "--data-dir", t.TempDir()).exits(1).Says("sudo wherry debug docker:web")
 		h.wherry("debug", "web", "--memory", "64Mi").exits(2).Says("docker:web")
+		h.wherry("why", "docker:web", "--exit-code").exits(0).Has("Container docker:web: running", "nothing is wrong")
+		h.wherry("why", "docker:dead", "--exit-code").exits(3).Has("failed with exit code 3; its last words: last words", "[docker inspect, State]",
+			"sudo wherry debug docker:dead")
+		h.wherry("why", "docker:none").exits(1).Says("No such container")
 		h.wherry("ps", "docker").exits(0).Has("docker:web", "running").HasNot("docker:dead")
 		var rows []struct{ Target, State string }
 		if err := json.Unmarshal([]byte(h.wherry("ps", "-a", "-o", "json", "docker").exits(0).Out), &rows); err != nil || len(rows) != 3 {

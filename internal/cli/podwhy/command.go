@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/why"
 )
 
@@ -23,6 +25,7 @@ const patience = 60 * time.Second
 
 type flags struct {
 	reach.Flags
+	host     onhost.Flags
 	output   string
 	exitCode bool
 	noColour bool
@@ -42,6 +45,9 @@ lead nowhere, the last lines of the log that matters, and what changed before. E
 It works with any Kubernetes cluster and changes nothing. Which names a pod has asked for is known to Wherry's nodes only. What you have no
 right to look at is left out, and the right is named.
 
+With a container of this machine instead of a pod (docker:NAME, podman:NAME and so on, see wherry debug --help) it says what its engine knows;
+that needs root and no server.
+
 POD is the name of a pod; pod/NAME, deployment/NAME and the like work too. With the name of a Deployment, StatefulSet, DaemonSet,
 ReplicaSet or Job the answer is about the one of its pods that is worst off, or why there is none.
 
@@ -49,15 +55,17 @@ Exit codes: 0 answered, whatever the answer; 1 no answer; 2 incorrect usage; wit
 		Example: `  wherry why web-5d8f7c9b6-x2x7k
   wherry why deployment/web -n shop
   wherry why web --context staging
+  sudo wherry why docker:web
   wherry why web -o json | jq -r '.findings[].what'
   wherry why web --exit-code > /dev/null || echo broken`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), t, args[0])
 		},
-		ValidArgsFunction: f.CompletePods,
+		ValidArgsFunction: f.host.Complete(f.CompletePods),
 	}
 	f.AddTo(cmd)
+	f.host.AddAddress(cmd.Flags())
 	cmdline.OutputFlag(cmd, &f.output)
 	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 3 if something is wrong")
 	cmd.Flags().BoolVar(&f.utc, "utc", false, "show clock times in UTC instead of local time")
@@ -66,31 +74,49 @@ Exit codes: 0 answered, whatever the answer; 1 no answer; 2 incorrect usage; wit
 }
 
 func (f *flags) run(ctx context.Context, t cmdline.Terminal, what string) error {
-	kind, name, err := parse(what)
+	to, onHost, err := target.Parse(what)
 	if err != nil {
 		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
-	client, err := f.Connect()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	g := &gatherer{client: client, namespace: f.Namespace}
-	facts, err := g.about(ctx, kind, name)
+	var answer why.Answer
+	via := ""
+	if onHost {
+		answer, err = f.onMachine(ctx, to)
+	} else if err = f.host.Given(); err == nil {
+		answer, via, err = f.ofPod(ctx, what)
+	}
 	if err != nil {
 		return err
 	}
-	answer := why.Explain(facts)
 	if f.output != "" {
 		err = cmdline.PrintAs(t, f.output, answer)
 	} else {
-		f.print(t, answer, facts.Via)
+		f.print(t, answer, via)
 	}
 	if err == nil && f.exitCode && answer.Wrong {
 		return &cmdline.Exit{Code: ExitWrong}
 	}
 	return err
+}
+
+// ofPod answers about a pod, or what makes pods.
+func (f *flags) ofPod(ctx context.Context, what string) (why.Answer, string, error) {
+	kind, name, err := parse(what)
+	if err != nil {
+		return why.Answer{}, "", cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	client, err := f.Connect()
+	if err != nil {
+		return why.Answer{}, "", err
+	}
+	g := &gatherer{client: client, namespace: f.Namespace}
+	facts, err := g.about(ctx, kind, name)
+	if err != nil {
+		return why.Answer{}, "", f.host.Hint(ctx, name, err)
+	}
+	return why.Explain(facts), facts.Via, nil
 }
 
 // print writes an answer for a person. What others wrote was put on single lines without controls by package why; the

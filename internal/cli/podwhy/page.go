@@ -35,7 +35,11 @@ func (p *page) text(a why.Answer, via string) string {
 	if via != "" {
 		p.line("", "%s.", via)
 	}
-	p.b.WriteString(p.in(bold, fmt.Sprintf("%s %s/%s", a.Kind, a.Namespace, a.Name)) + ": " + a.State + "\n")
+	name := a.Name
+	if a.Namespace != "" {
+		name = a.Namespace + "/" + name
+	}
+	p.b.WriteString(p.in(bold, a.Kind+" "+name) + ": " + a.State + "\n")
 	if !a.Wrong {
 		p.b.WriteString(p.in(green, a.Summary) + "\n")
 	}

@@ -43,7 +43,10 @@ type Container struct {
 	Env  []string // of its first process
 	Args []string // that it was started with
 
-	ReadOnly bool // its root filesystem, for itself
+	ReadOnly    bool  // its root filesystem, for itself
+	MemoryLimit int64 // bytes; 0: none that its engine knows of
+	Restarts    int   // by its engine
+	Health      *Health
 
 	// Layers are its files while it does not run; nil where its engine does not tell.
 	Layers *Layers
@@ -54,6 +57,14 @@ type Container struct {
 	ReadLog func(ctx context.Context, lines int) (io.ReadCloser, error)
 	// OpenImage reads an image that its engine has, as an archive of Docker's; nil where the engine is asked elsewhere.
 	OpenImage func(ctx context.Context, image string) (io.ReadCloser, error)
+}
+
+// Health is what a container's own health check has found.
+type Health struct {
+	Status  string // starting, healthy, unhealthy
+	Failing int    // checks in a row
+	Code    int    // exit code of the last one
+	Output  string // of the last one
 }
 
 // Alive tells whether there is a process to join.

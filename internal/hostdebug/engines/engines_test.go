@@ -20,8 +20,9 @@ import (
 // DA-03: an ended container's files are its layers, the uppermost first, with its volumes; one that runs has a process.
 func TestInspected(t *testing.T) {
 	var got inspected
-	text := `{"Id":"abc","Name":"/web","State":{"Status":"exited","Pid":0,"ExitCode":3,"OOMKilled":true},
- "Config":{"Image":"app:1","User":"1000","Env":["A=b"]},"HostConfig":{"ReadonlyRootfs":true},
+	text := `{"Id":"abc","Name":"/web","State":{"Status":"exited","Pid":0,"ExitCode":3,"OOMKilled":true,
+ "Health":{"Status":"unhealthy","FailingStreak":2,"Log":[{"ExitCode":0},{"ExitCode":1,"Output":"refused"}]}},"RestartCount":4,
+ "Config":{"Image":"app:1","User":"1000","Env":["A=b"]},"HostConfig":{"ReadonlyRootfs":true,"Memory":64},
  "GraphDriver":{"Name":"overlay2","Data":{"UpperDir":"/u","LowerDir":"/l1:/l2"}},
  "Mounts":[{"Type":"bind","Source":"/data","Destination":"/d","RW":false},{"Type":"tmpfs","Source":"","Destination":"/t"}]}`
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
@@ -30,6 +31,9 @@ func TestInspected(t *testing.T) {
 	c := got.container(target.Docker)
 	if c.Alive() || c.Target.String() != "docker:web" || c.ExitCode != 3 || !c.OOMKilled || !c.ReadOnly || c.State != Exited {
 		t.Errorf("%+v", c)
+	}
+	if c.MemoryLimit != 64 || c.Restarts != 4 || c.Health == nil || *c.Health != (Health{"unhealthy", 2, 1, "refused"}) {
+		t.Errorf("%+v, %+v", c, c.Health)
 	}
 	if dirs := strings.Join(c.Layers.Overlay, " "); dirs != "/u /l1 /l2" {
 		t.Errorf("layers %s", dirs)

@@ -3,6 +3,7 @@
 package engines
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -20,14 +21,16 @@ type inspected struct {
 	Path    string
 	Args    []string
 	// Image is a digest of Docker's, ImageName podman's word for the image.
-	ImageName string
-	State     struct {
+	ImageName    string
+	RestartCount int
+	State        struct {
 		Status                string
 		PID                   int `json:"Pid"`
 		ExitCode              int
 		OOMKilled             bool
 		Error                 string
 		StartedAt, FinishedAt time.Time
+		Health, Healthcheck   *health // Docker's word, and that of older podmans
 	}
 	Config struct {
 		Image string
@@ -37,6 +40,7 @@ type inspected struct {
 	}
 	HostConfig struct {
 		ReadonlyRootfs bool
+		Memory         int64
 	}
 	GraphDriver struct {
 		Name string
@@ -48,6 +52,28 @@ type inspected struct {
 	}
 }
 
+// health is a health check.
+type health struct {
+	Status        string
+	FailingStreak int
+	Log           []struct {
+		ExitCode int
+		Output   string
+	}
+}
+
+// last is what the last check has found; nil where there is none.
+func (h *health) last() *Health {
+	if h == nil || h.Status == "" || h.Status == "none" {
+		return nil
+	}
+	out := &Health{Status: h.Status, Failing: h.FailingStreak}
+	if n := len(h.Log); n > 0 {
+		out.Code, out.Output = h.Log[n-1].ExitCode, h.Log[n-1].Output
+	}
+	return out
+}
+
 // container is it as one of ours.
 func (i *inspected) container(kind target.Engine) *Container {
 	c := &Container{
@@ -55,7 +81,8 @@ func (i *inspected) container(kind target.Engine) *Container {
 		PID: max(i.State.PID, 0), Created: i.Created, Started: i.State.StartedAt, Finished: i.State.FinishedAt,
 		ExitCode: i.State.ExitCode, OOMKilled: i.State.OOMKilled, Error: i.State.Error,
 		User: i.Config.User, Env: i.Config.Env, ReadOnly: i.HostConfig.ReadonlyRootfs,
-		Args: append([]string{i.Path}, i.Args...),
+		Args: append([]string{i.Path}, i.Args...), MemoryLimit: i.HostConfig.Memory, Restarts: i.RestartCount,
+		Health: cmp.Or(i.State.Health, i.State.Healthcheck).last(),
 	}
 	if i.ImageName != "" {
 		c.Image = i.ImageName
