@@ -6,9 +6,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -63,7 +65,7 @@ func TestBundle(t *testing.T) {
 	w.Describe(func(m *Manifest) { m.Node = "edge" })
 	w.Miss("timeline", errors.New("the server has none"))
 	procs := archive(t, map[string]string{"proc/7/status": "Name:\tapp\nState:\tS (sleeping)\nVmRSS:\t 2048 kB\n", "proc/7/cmdline": "app\x00--port\x0080\x00",
-		"net/tcp": "sl\n", "net/none/x": "x", "link": "-> /etc/passwd", "../out": "evil"})
+		"net/tcp": "sl\n", "./empty": "", "net/none/x": "x", "link": "-> /etc/passwd", "../out": "evil"})
 	cut := archive(t, map[string]string{"data": strings.Repeat("x", 900)})
 	pack := func(folder string, archive []byte) error {
 		broken, err := w.Archive(folder, "net/none/", bytes.NewReader(archive))
@@ -93,16 +95,18 @@ func TestBundle(t *testing.T) {
 	if total != 10_000 || !parts["large"].Cut || !parts[Containers+"/main/files/data"].Cut || parts[PodFile].Cut || parts[PodFile].Bytes != int64(len(somePod)) {
 		t.Errorf("%d bytes: %+v", total, m.Parts)
 	}
-	if _, ok := parts[Containers+"/main/x"]; !ok {
-		t.Errorf("the prefix stays: %+v", m.Parts)
+	for _, name := range []string{"x", "empty", "out"} { // without a prefix, also of what has nothing in it; ".." leads nowhere
+		if _, ok := parts[Containers+"/main/"+name]; !ok {
+			t.Errorf("%s is missing: %+v", name, m.Parts)
+		}
 	}
 	var missing []string
 	for _, miss := range m.Missing {
 		missing = append(missing, miss.What+": "+miss.Why)
 	}
 	text := strings.Join(missing, "\n")
-	for _, want := range []string{"timeline: the server has none", "main/link: it is no file (a link to \"/etc/passwd\")", `"../out"`, "data: it ends after", "bad.json: ",
-		"later: the bundle has reached its limit", "more/data: the bundle has reached"} {
+	for _, want := range []string{"timeline: the server has none", "main/link: it is a link to \"/etc/passwd\"", "data: it ends after", "bad.json: ",
+		"later, and 1 after it: the bundle has reached its limit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said to be missing:\n%s", want, text)
 		}
@@ -163,6 +167,11 @@ func TestMask(t *testing.T) {
 	if a := object["metadata"].(map[string]any)["annotations"].(map[string]any); a[applied] != LeftOut || a["other"] != "stays" {
 		t.Errorf("%v", a)
 	}
+	headers := []any{map[string]any{"name": "Authorization", "value": "hidden"}}
+	Mask(map[string]any{"livenessProbe": map[string]any{"httpGet": map[string]any{"httpHeaders": headers}}})
+	if headers[0].(map[string]any)["value"] != LeftOut {
+		t.Errorf("%v", headers)
+	}
 	Mask("nothing")
 	Mask(map[string]any{"env": "not a list", "annotations": 3})
 }
@@ -206,4 +215,109 @@ func FuzzRead(f *testing.F) {
 		}
 		_, _ = Read(bytes.NewReader(data), Wanted)
 	})
+}
+
+// DA-12: what a container has many of, or large ones, does not make its bundle one that cannot be shown.
+func TestManyAndLarge(t *testing.T) {
+	files := map[string]string{}
+	for i := range 20_000 {
+		files[fmt.Sprintf("files/%064d", i)] = "x"
+	}
+	for i := range 100 {
+		files[fmt.Sprintf("proc/%d/status", i)] = strings.Repeat("Name:\tx\n", 120_000)
+		files[fmt.Sprintf("proc/%d/cmdline", i)] = strings.Repeat("a", 1<<20)
+	}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Manifest{Target: "pod a/b\nNOT IN IT\n"}, 1<<40, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken, err := w.Archive(Containers+"/c", "", bytes.NewReader(archive(t, files))); broken != nil || err != nil {
+		t.Fatal(broken, err)
+	}
+	w.Miss("a\nb", errors.New("c\x1b[2J\nd"))
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Read(bytes.NewReader(out.Bytes()), Wanted)
+	if err != nil || len(b.Manifest.Parts) != 20_200 {
+		t.Fatalf("%d parts, %v", len(b.Manifest.Parts), err)
+	}
+	got := Summary(b)
+	if len(got) > 64<<10 || strings.Contains(got, "\x1b") || strings.Count(got, "\nNOT IN IT\n") != 1 || !strings.Contains(got, "  a b: c [2J d\n") {
+		t.Errorf("%d bytes: %.3000s", len(got), got)
+	}
+}
+
+// DA-12: of a log that is too long the end is kept, and it is said that it was cut.
+func TestEnd(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Manifest{}, 1<<30, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("0123456789", 100_000) + "THE END"
+	gone := errors.New("the server is gone")
+	for name, from := range map[string]io.Reader{"long": strings.NewReader(long), "short": strings.NewReader("all"), "broken": io.MultiReader(strings.NewReader("part"), iotest.ErrReader(gone))} {
+		broken, err := w.End(name, from, 1000)
+		if err != nil || errors.Is(broken, gone) != (name == "broken") {
+			t.Errorf("%s: %v, %v", name, broken, err)
+		}
+	}
+	m, err := w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.Parts {
+		if want := map[string]int64{"long": 1000, "short": 3, "broken": 4}[p.Name]; p.Bytes != want || p.Cut != (p.Name == "long") {
+			t.Errorf("%+v", p)
+		}
+	}
+	var end bytes.Buffer
+	if err := Open(&out, "long", &end); err != nil || !strings.HasSuffix(end.String(), "9THE END") {
+		t.Errorf("%q, %v", end.String(), err)
+	}
+}
+
+// DA-12: a few bytes that promise terabytes are refused, as what names no format is.
+func TestHostile(t *testing.T) {
+	pack := func(h tar.Header, text string) []byte {
+		var b, packed bytes.Buffer
+		w := tar.NewWriter(&b)
+		h.Size = int64(len(text))
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		z, err := zstd.NewWriter(&packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// tar does not write such a record itself
+		if _, err := z.Write(bytes.ReplaceAll(b.Bytes(), []byte("XNU.sparse"), []byte("GNU.sparse"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return packed.Bytes()
+	}
+	for name, c := range map[string]struct {
+		bundle []byte
+		want   string
+	}{
+		"holes":     {pack(tar.Header{Typeflag: tar.TypeReg, Name: "x", PAXRecords: map[string]string{"XNU.sparse.realsize": "9000000000000"}}, "x"), "has holes"},
+		"no format": {pack(tar.Header{Typeflag: tar.TypeReg, Name: ManifestName}, "{}"), "names no format"},
+		"newer":     {pack(tar.Header{Typeflag: tar.TypeReg, Name: ManifestName}, `{"format":9}`), "use a newer one"},
+		"a link":    {pack(tar.Header{Typeflag: tar.TypeSymlink, Name: "x", Linkname: "/etc/passwd"}, ""), "no bundle"},
+	} {
+		if b, err := Read(bytes.NewReader(c.bundle), Wanted); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v", name, b, err)
+		}
+	}
 }

@@ -17,7 +17,9 @@ import (
 const (
 	mostMembers = 200_000
 	mostMemory  = 64 << 20 // of what packs it, and of what is kept of it
+	mostTotal   = 64 << 30 // of all files, not packed
 	mostKept    = 1 << 20  // of one file
+	mostShort   = 16 << 10 // of one of a process, of which a line is shown
 	mostEnd     = 64 << 10 // of a log's end
 )
 
@@ -32,6 +34,7 @@ func Each(from io.Reader, take func(name string, size int64, content io.Reader) 
 	}
 	defer z.Close()
 	r := tar.NewReader(z)
+	total := int64(0)
 	for n := 0; ; n++ {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -47,10 +50,29 @@ func Each(from io.Reader, take func(name string, size int64, content io.Reader) 
 		case h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name):
 			return fmt.Errorf("it is no bundle of wherry capture: there is %q in it", h.Name)
 		}
-		if err := take(h.Name, h.Size, r); err != nil {
+		for key := range h.PAXRecords {
+			if strings.HasPrefix(key, "GNU.sparse") { // a few bytes for terabytes
+				return fmt.Errorf("it is no bundle of wherry capture: %q has holes", h.Name)
+			}
+		}
+		if total += h.Size; total > mostTotal || h.Size < 0 {
+			return fmt.Errorf("the bundle has more than %d GiB", mostTotal>>30)
+		}
+		if err := take(h.Name, h.Size, damaged{r}); err != nil {
 			return err
 		}
 	}
+}
+
+// damaged says what it means that a file cannot be read to its end.
+type damaged struct{ from io.Reader }
+
+func (d damaged) Read(p []byte) (int, error) {
+	n, err := d.from.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("the bundle is damaged, or was cut: %w", err)
+	}
+	return n, err
 }
 
 // Open hands over one file of a bundle; without one of that name it is an error that says how to find one.
@@ -81,8 +103,15 @@ type Bundle struct {
 
 // kept is what is kept of a file: of a log its end, of others their beginning.
 func kept(name string, content io.Reader) ([]byte, error) {
+	most := int64(mostKept)
+	switch {
+	case name == ManifestName:
+		most = mostMemory
+	case strings.Contains(name, "/proc/"):
+		most = mostShort
+	}
 	if !strings.HasPrefix(name, Logs+"/") {
-		return io.ReadAll(io.LimitReader(content, mostKept))
+		return io.ReadAll(io.LimitReader(content, most))
 	}
 	var end []byte
 	piece := make([]byte, 32<<10)
@@ -106,7 +135,7 @@ func Read(from io.Reader, wanted func(name string) bool) (*Bundle, error) {
 	var manifest []byte
 	size := 0
 	err := Each(from, func(name string, _ int64, content io.Reader) error {
-		if name != ManifestName && !wanted(name) || size > mostMemory {
+		if name != ManifestName && (!wanted(name) || size > mostMemory) {
 			return nil
 		}
 		text, err := kept(name, content)
@@ -128,7 +157,10 @@ func Read(from io.Reader, wanted func(name string) bool) (*Bundle, error) {
 	if err := json.Unmarshal(manifest, &b.Manifest); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", ManifestName, err)
 	}
-	if b.Manifest.Format != Format {
+	if b.Manifest.Format < Format {
+		return nil, errors.New("it is no bundle of wherry capture: its " + ManifestName + " names no format")
+	}
+	if b.Manifest.Format > Format {
 		return nil, fmt.Errorf("the bundle has format %d, and this wherry knows format %d: use a newer one",
 			b.Manifest.Format, Format)
 	}

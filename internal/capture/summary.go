@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/debug/evidence"
+	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -38,16 +40,23 @@ func Wanted(name string) bool {
 const (
 	logLines      = 5
 	processesMost = 30
+	logsMost      = 200
+	statesMost    = 200
+	partsMost     = 200
+	longest       = 300 // characters of what is told on one line
 )
+
+// one puts what others have written on one line that controls no terminal.
+func one(text string) string { return oneline.Cut(text, longest) }
 
 // Summary says what a bundle has, on a screen or two.
 func Summary(b *Bundle) string {
 	var out strings.Builder
 	m := &b.Manifest
-	fmt.Fprintf(&out, "%s, captured %s in %s by wherry %s\n", m.Target, m.Began.Format(time.RFC3339),
-		m.Ended.Sub(m.Began).Round(10*time.Millisecond), m.Version)
+	fmt.Fprintf(&out, "%s, captured %s in %s by wherry %s\n", one(m.Target), m.Began.Format(time.RFC3339),
+		m.Ended.Sub(m.Began).Round(10*time.Millisecond), one(m.Version))
 	if m.Node != "" {
-		fmt.Fprintf(&out, "on node %s\n", m.Node)
+		fmt.Fprintf(&out, "on node %s\n", one(m.Node))
 	}
 	var pod corev1.Pod
 	if text := b.Files[PodFile]; text != nil && yaml.Unmarshal(text, &pod) == nil {
@@ -64,20 +73,24 @@ func Summary(b *Bundle) string {
 
 func podText(pod *corev1.Pod) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "phase %s", pod.Status.Phase)
+	fmt.Fprintf(&out, "phase %s", one(string(pod.Status.Phase)))
 	if pod.Status.Reason != "" {
-		fmt.Fprintf(&out, ", %s: %s", pod.Status.Reason, pod.Status.Message)
+		fmt.Fprintf(&out, ", %s: %s", one(pod.Status.Reason), one(pod.Status.Message))
 	}
 	out.WriteString("\n")
 	for _, c := range pod.Status.Conditions {
 		if c.Status != corev1.ConditionTrue && c.Message != "" {
-			fmt.Fprintf(&out, "not %s: %s\n", c.Type, c.Message)
+			fmt.Fprintf(&out, "not %s: %s\n", one(string(c.Type)), one(c.Message))
 		}
 	}
 	out.WriteString("\nCONTAINERS\n")
 	w := tabwriter.NewWriter(&out, 0, 8, 3, ' ', 0)
-	for _, s := range podspec.Statuses(&pod.Status) {
-		fmt.Fprintf(w, "  %s\t%s\t%d restarts\t%s\n", s.Name, stateText(&s.State), s.RestartCount, lastText(s))
+	for i, s := range podspec.Statuses(&pod.Status) {
+		if i == statesMost {
+			break
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%d restarts\t%s\n", one(s.Name), one(stateText(&s.State)), s.RestartCount,
+			one(lastText(s)))
 	}
 	_ = w.Flush() // a Builder takes everything
 	return out.String()
@@ -130,20 +143,20 @@ func statusText(text []byte) string {
 			line += ", " + more
 		}
 	}
-	return line + "\n"
+	return one(line) + "\n"
 }
 
 // logText are the last lines of each log.
 func logText(b *Bundle) string {
 	var out strings.Builder
-	for _, p := range b.Manifest.Parts {
-		text, ok := b.Files[p.Name]
-		if !ok || !strings.HasPrefix(p.Name, Logs+"/") {
+	for i, name := range slices.Sorted(maps.Keys(b.Files)) {
+		text := b.Files[name]
+		if !strings.HasPrefix(name, Logs+"/") || i > logsMost {
 			continue
 		}
-		fmt.Fprintf(&out, "\n%s, its last lines\n", p.Name)
+		fmt.Fprintf(&out, "\n%s, its last lines\n", one(name))
 		for line := range strings.Lines(string(evidence.LastLines(text, logLines))) {
-			out.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+			out.WriteString("  " + one(line) + "\n")
 		}
 	}
 	return out.String()
@@ -187,7 +200,7 @@ func processText(b *Bundle) string {
 	fmt.Fprintf(&out, "\nPROCESSES (%d)\n", len(all))
 	w := tabwriter.NewWriter(&out, 0, 8, 3, ' ', 0)
 	for _, p := range all[:min(len(all), processesMost)] {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%d KiB\t%s\n", p.container, p.pid, p.state, p.rss, p.command)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%d KiB\t%s\n", one(p.container), one(p.pid), one(p.state), p.rss, one(p.command))
 	}
 	_ = w.Flush() // a Builder takes everything
 	return out.String()
@@ -219,7 +232,11 @@ func partText(m *Manifest) string {
 	var out strings.Builder
 	out.WriteString("\nPARTS\n")
 	w := tabwriter.NewWriter(&out, 0, 8, 3, ' ', 0)
-	for _, name := range names {
+	for i, name := range names {
+		if i == partsMost {
+			fmt.Fprintf(w, "  and %d more, see --list\n", len(names)-i)
+			break
+		}
 		more := ""
 		if s := sums[name]; s.files > 1 {
 			more = fmt.Sprintf("%d files", s.files)
@@ -227,13 +244,16 @@ func partText(m *Manifest) string {
 		if sums[name].cut {
 			more = strings.TrimSpace(more + " cut")
 		}
-		fmt.Fprintf(w, "  %s\t%d B\t%s\n", name, sums[name].bytes, more)
+		fmt.Fprintf(w, "  %s\t%d B\t%s\n", one(name), sums[name].bytes, more)
 	}
 	_ = w.Flush() // a Builder takes everything
 	if len(m.Missing) > 0 {
 		out.WriteString("\nNOT IN IT\n")
-		for _, miss := range m.Missing {
-			fmt.Fprintf(&out, "  %s: %s\n", miss.What, miss.Why)
+		for _, miss := range m.Missing[:min(len(m.Missing), partsMost)] {
+			fmt.Fprintf(&out, "  %s: %s\n", one(miss.What), one(miss.Why))
+		}
+		if n := len(m.Missing); n > partsMost {
+			fmt.Fprintf(&out, "  and %d more, see -o json\n", n-partsMost)
 		}
 	}
 	return out.String()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 	"time"
 
@@ -45,13 +46,18 @@ type Missing struct {
 	Why  string `json:"why"`
 }
 
+// mostParts is how many files a bundle has at most: as many as [Read] takes.
+const mostParts = 100_000
+
 // Format is that of the bundles that this package writes.
 const Format = 1
 
 // Writer writes a bundle. Not for use by several at once.
 type Writer struct {
 	manifest Manifest
-	left     int64 // bytes that may still come
+	left     int64  // bytes that may still come
+	first    string // of what does not fit any more, and how many after it
+	more     int
 	now      func() time.Time
 	zip      *zstd.Encoder
 	tar      *tar.Writer
@@ -75,21 +81,64 @@ func (w *Writer) Miss(what string, why error) {
 	w.manifest.Missing = append(w.manifest.Missing, Missing{what, why.Error()})
 }
 
-// errFull is why something is missing when the bundle has its size.
-var errFull = errors.New("the bundle has reached its limit of size (--max-size)")
+// full is why nothing more is added; nil as long as there is room.
+func (w *Writer) full() error {
+	switch {
+	case w.left == 0:
+		return errors.New("the bundle has reached its limit of size (--max-size)")
+	case len(w.manifest.Parts) >= mostParts:
+		return fmt.Errorf("the bundle has %d files, and no more are taken", mostParts)
+	}
+	return nil
+}
+
+// missFull says that a file does not fit any more: of a folder that does not, once.
+func (w *Writer) missFull(name string, why error) {
+	if n := len(w.manifest.Missing); n > 0 && w.manifest.Missing[n-1].Why == why.Error() {
+		w.more++
+		w.manifest.Missing[n-1].What = fmt.Sprintf("%s, and %d after it", w.first, w.more)
+		return
+	}
+	w.first, w.more = name, 0
+	w.Miss(name, why)
+}
 
 // Text adds a file. Only an error of what is written to comes back; what does not fit any more is said in the manifest.
 func (w *Writer) Text(name string, text []byte) error {
-	if len(text) == 0 {
+	return w.text(Part{Name: name}, text)
+}
+
+// End adds the end of what is read, up to so many bytes of it. broken is why it could not be read to its end.
+func (w *Writer) End(name string, from io.Reader, most int) (broken, err error) {
+	part := Part{Name: name}
+	var text []byte
+	piece := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(piece)
+		if text = append(text, piece[:n]...); len(text) > 2*most {
+			text, part.Cut = append(text[:0], text[len(text)-most:]...), true
+		}
+		if err != nil {
+			if err != io.EOF {
+				broken = err
+			}
+			break
+		}
+	}
+	if len(text) > most {
+		text, part.Cut = text[len(text)-most:], true
+	}
+	return broken, w.text(part, text)
+}
+
+func (w *Writer) text(part Part, text []byte) error {
+	name := part.Name
+	if why := w.full(); why != nil {
+		w.missFull(name, why)
 		return nil
 	}
-	part := Part{Name: name}
 	if int64(len(text)) > w.left {
 		text, part.Cut = text[:w.left], true
-	}
-	if len(text) == 0 {
-		w.Miss(name, errFull)
-		return nil
 	}
 	part.Bytes = int64(len(text))
 	if err := w.header(name, part.Bytes, w.now()); err != nil {
@@ -132,18 +181,22 @@ func (w *Writer) Archive(folder, without string, from io.Reader) (broken, err er
 
 // member adds a file of an archive.
 func (w *Writer) member(folder, name string, h *tar.Header, from io.Reader) error {
-	name = folder + "/" + name
+	name = path.Join(folder, path.Clean("/"+name))
 	switch {
-	case h.Typeflag == tar.TypeDir || h.Size == 0 && h.Typeflag == tar.TypeReg:
+	case h.Typeflag == tar.TypeDir:
 		return nil
 	case !fs.ValidPath(name):
 		w.Miss(fmt.Sprintf("%s: a file %q", folder, h.Name), errors.New("it has no name for a bundle"))
 		return nil
-	case h.Typeflag != tar.TypeReg:
-		w.Miss(name, fmt.Errorf("it is no file (a link to %q)", h.Linkname))
+	case h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink:
+		w.Miss(name, fmt.Errorf("it is a link to %q", h.Linkname))
 		return nil
-	case w.left == 0:
-		w.Miss(name, errFull)
+	case h.Typeflag != tar.TypeReg:
+		w.Miss(name, errors.New("it is a device, a pipe or a socket"))
+		return nil
+	}
+	if why := w.full(); why != nil && h.Size > 0 || len(w.manifest.Parts) >= mostParts {
+		w.missFull(name, why)
 		return nil
 	}
 	part := Part{Name: name, Bytes: min(h.Size, w.left), Cut: h.Size > w.left}
@@ -207,5 +260,10 @@ func (w *Writer) Close() (Manifest, error) {
 	if err == nil {
 		_, err = w.tar.Write(text)
 	}
-	return w.manifest, errors.Join(err, w.tar.Close(), w.zip.Close())
+	for _, closing := range []func() error{w.tar.Close, w.zip.Close} { // of a full disk all of them speak
+		if cerr := closing(); err == nil {
+			err = cerr
+		}
+	}
+	return w.manifest, err
 }

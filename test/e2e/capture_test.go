@@ -4,8 +4,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,13 +24,16 @@ func TestCapture(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	k.secret("login", map[string]string{"password": "hidden-one"})
+	k.configMap("conf", map[string]string{"app.conf": "of a volume\n"})
 	k.pod(`
 metadata: {name: web}
 spec:
   containers:
   - {name: main, command: [sh, -c, "echo up; echo setting >/tmp/app.conf; IDLE"], env: [{name: PLAIN, value: hidden-two},
      {name: PASSWORD, valueFrom: {secretKeyRef: {name: login, key: password}}}]}
+  - {name: plain, securityContext: {runAsUser: 1000}, command: [sh, -c, IDLE], volumeMounts: [{name: conf, mountPath: /etc/app}]}
   - {name: crash, command: [sh, -c, "echo last words; echo trace >/tmp/trace; exit 3"]}
+  volumes: [{name: conf, configMap: {name: conf}}]
 `)
 	k.Wait("web", "in a crash loop", func(p *corev1.Pod) bool {
 		s := Status(p, "crash")
@@ -36,7 +41,7 @@ spec:
 	})
 	k.awaitLog("web", "main", "up")
 	file := filepath.Join(t.TempDir(), "web.tar.zst")
-	made := k.wherry(nil, "capture", "web", "-o", file, "--file", "crash:/tmp/trace", "--file", "main:/tmp/*.conf", "--file", "main:/none").exits(0)
+	made := k.wherry(nil, "capture", "web", "-o", file, "--file", "crash:/tmp/trace", "--file", "main:/tmp/*.conf", "--file", "main:/none", "--file", "plain:/etc/app/app.conf").exits(0)
 	made.Has(file+": pod "+k.Namespace+"/web").Says("not in it:", "/none does not exist")
 	show := func(args ...string) Result {
 		t.Helper()
@@ -45,7 +50,8 @@ spec:
 	show().exits(0).Has("pod "+k.Namespace+"/web", "phase Running", "crash", "ended with 3 (Error)", "last words", "PROCESSES", "sh -c echo up",
 		"containers/main/proc/", "logs/crash.previous.log", "NOT IN IT")
 	list := show("--list").exits(0).Has("pod.yaml", "events.yaml", "node.yaml", "timeline.json", "logs/main.log", "containers/main/proc/1/maps",
-		"containers/main/proc/1/fds", "containers/main/proc/1/mountinfo", "containers/main/net/tcp", "files/crash/trace", "files/main/app.conf").
+		"containers/main/proc/1/fds", "containers/main/proc/1/mountinfo", "containers/main/net/tcp", "files/crash/tmp/trace", "files/main/tmp/app.conf", "files/plain/etc/app/app.conf",
+		"containers/plain/proc/1/fds", "containers/plain/proc/1/maps").
 		HasNot("environ")
 	var all strings.Builder
 	for name := range strings.Lines(list.Out) {
@@ -56,7 +62,7 @@ spec:
 			t.Errorf("DA-12 %s is in the bundle", secret)
 		}
 	}
-	for _, want := range []string{"setting\n", "trace\n", "[stack]", "uid: " + string(k.Get("web").UID), capture.LeftOut} {
+	for _, want := range []string{"setting\n", "trace\n", "of a volume\n", "[stack]", "uid: " + string(k.Get("web").UID), capture.LeftOut} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("DA-12 %q is not in the bundle", want)
 		}
@@ -82,6 +88,12 @@ func capturesDocker(h onHost) {
 	h.wherry("capture", "docker:web", "-o", file, "--file", "/etc/passwd").exits(0).Has(file + ": docker:web")
 	h.wherry("capture", "show", file).exits(0).Has("docker:web, captured", "image "+images.ToolRef+", running", "PROCESSES", "containers/web/proc/")
 	h.wherry("capture", "show", file, "containers/web/proc/1/status").exits(0).Has("Name:\ttool")
+	h.wherry("capture", "pid:"+strconv.Itoa(os.Getpid()), "-o", file).exits(0)
+	for name := range strings.Lines(h.wherry("capture", "show", file, "--list").exits(0).Out) {
+		if strings.HasPrefix(name, "containers/") && strings.Contains(name, "/proc/1/") {
+			h.Errorf("DA-12 the bundle of a process has another one's %s", name)
+		}
+	}
 	h.wherry("capture", "docker:dead", "-o", file).exits(0).Says("it does not run")
 	h.wherry("capture", "show", file).exits(0).Has("exited with 3", "last words")
 	h.nothingLeft()

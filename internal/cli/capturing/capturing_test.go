@@ -84,7 +84,7 @@ func TestElsewhere(t *testing.T) {
 		t.Fatalf("%d, %d commands: %s%s", code, *ran, out, errs)
 	}
 	for _, want := range []string{"node.yaml: /api/v1/nodes/edge is not for you", "events.yaml: it has none", "timeline.json: ", "containers/main (a part, or all): the API server at",
-		"files/main (a part, or all): "} {
+		"files/main/etc (a part, or all): "} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("%q is not said: %s", want, errs)
 		}

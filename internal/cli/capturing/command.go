@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +51,7 @@ tells: memory map, open files, threads and where they wait, limits, mounts, sock
 that have ended are captured without their processes.
 
 Nothing of the pod is changed, but for the mark that somebody has looked into it. Values of environment variables, and so what comes from
-Secrets, are left out unless --secrets is given; logs, arguments and files are taken as they are. What cannot be had, for want of rights
+Secrets, and of the headers of probes are left out unless --secrets is given; logs, arguments, annotations and files are taken as they are. What cannot be had, for want of rights
 or because it is not there, is said in the bundle, and hinders nothing else.
 
 The bundle is a tar archive packed with zstd: tar --zstd -xf unpacks it, wherry capture show looks into it, without a cluster.
@@ -124,6 +125,8 @@ func (f *flags) limits() (most int64, err error) {
 	if f.timeLimit <= 0 {
 		return 0, fmt.Errorf("--time-limit: %s is no time for it: write it like 1m", f.timeLimit)
 	}
+	slices.Sort(f.files)
+	f.files = slices.Compact(f.files)
 	for _, file := range f.files {
 		if _, path := splitFile(file); path == "" {
 			return 0, fmt.Errorf("--file %q: write it like /var/log/app.log or CONTAINER:/var/log/app.log", file)
@@ -158,12 +161,17 @@ func (f *flags) toFile(ctx context.Context, t cmdline.Terminal, from source, mos
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, file.Close())
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
 		if err == nil {
 			err = os.Rename(file.Name(), name)
 		}
 		if err != nil {
 			os.Remove(file.Name())
+		}
+		if at, ok := errors.AsType[*os.PathError](err); ok && at.Path == file.Name() { // which nobody has typed
+			err = fmt.Errorf("%s: %w", name, at.Err)
 		}
 	}()
 	m, err := f.bundle(ctx, t, from, file, most)
@@ -225,8 +233,8 @@ func (f *flags) bundle(ctx context.Context, t cmdline.Terminal, from source, to 
 			fmt.Fprintf(t.Err, "taking %s\n", plain.Text(p.what))
 		}
 		if err := p.take(limited, w); err != nil {
-			_, cerr := w.Close()
-			return m, errors.Join(err, cerr)
+			_, _ = w.Close() // it says the same once more
+			return m, err
 		}
 	}
 	return w.Close()

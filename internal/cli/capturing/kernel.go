@@ -25,7 +25,11 @@ func kernelPart(names ...string) part {
 			w.Miss(kernelFile, err)
 			return nil
 		}
-		return w.Text(kernelFile, []byte(about(messages, names)))
+		text := about(messages, names)
+		if text == "" {
+			return nil
+		}
+		return w.Text(kernelFile, []byte(text))
 	}}
 }
 

@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path"
+	"strconv"
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/capture"
@@ -74,12 +77,11 @@ func (m *machine) parts(f *flags) []part {
 			w.Miss("processes", errors.New("it does not run"))
 			return nil
 		}
-		return addCommand(ctx, w, folder, m.run, processes(f.secrets)...)
+		return addCommand(ctx, w, folder, m.run, m.processes(f.secrets)...)
 	}})
-	for _, path := range m.files {
-		all = append(all, part{"files " + path, func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, "files/"+m.c.Name, m.run, "/bin/toolbox", "cp-pack", "--root", "/c/"+m.c.Name,
-				path)
+	for _, file := range m.files {
+		all = append(all, part{"files " + file, func(ctx context.Context, w *capture.Writer) error {
+			return addCommand(ctx, w, filesAt(m.c.Name, file), m.run, copying(m.c.Name, file)...)
 		}})
 	}
 	return append(all, kernelPart(c.ID))
@@ -98,10 +100,36 @@ func processes(secrets bool) []string {
 	return command
 }
 
+// processes is the command for a target: one that is in this machine's own PID namespace is not alone in it, and only
+// it and what it has begun is meant.
+func (m *machine) processes(secrets bool) []string {
+	command := processes(secrets)
+	if pid := m.c.Container.PID; sameNamespace("/proc/self/ns/pid", fmt.Sprintf("/proc/%d/ns/pid", pid)) {
+		command = append(command, "--tree", strconv.Itoa(pid))
+	}
+	return command
+}
+
+func sameNamespace(one, other string) bool {
+	a, aerr := os.Stat(one)
+	b, berr := os.Stat(other)
+	return aerr == nil && berr == nil && os.SameFile(a, b)
+}
+
+// copying is the command that packs a file of a container; a link is followed within it.
+func copying(container, path string) []string {
+	return []string{"/bin/toolbox", "cp-pack", "--root", "/c/" + container, "--follow", path}
+}
+
+// filesAt is the folder of a bundle for a file of a container: as it lies in the container.
+func filesAt(container, file string) string {
+	return path.Join("files", container, path.Dir(path.Clean("/"+file)))
+}
+
 // mostLog bounds a log.
 const mostLog = 8 << 20
 
-// addStream adds what is read, a log, up to its bound.
+// addStream adds the end of what is read, a log, within its bound.
 func addStream(w *capture.Writer, name string, open func() (io.ReadCloser, error)) error {
 	r, err := open()
 	if err != nil {
@@ -109,11 +137,11 @@ func addStream(w *capture.Writer, name string, open func() (io.ReadCloser, error
 		return nil
 	}
 	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, mostLog))
-	if err != nil {
-		w.Miss(name+", its rest", err)
+	broken, err := w.End(name, r, mostLog)
+	if broken != nil {
+		w.Miss(name+", its rest", broken)
 	}
-	return w.Text(name, text)
+	return err
 }
 
 // matches is the folder in which cp-pack has what matches a pattern.

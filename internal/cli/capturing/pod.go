@@ -73,8 +73,8 @@ func (p *pod) parts(f *flags) []part {
 	for _, container := range p.running() {
 		all = append(all, part{"the processes of " + cmdline.DashIfNone(container),
 			func(ctx context.Context, w *capture.Writer) error {
-				return addCommand(ctx, w, capture.Containers+"/"+shownAs(container), p.toolbox(container, container),
-					processes(f.secrets)...)
+				return addCommand(ctx, w, capture.Containers+"/"+shownAs(container),
+					p.toolbox(p.userOf(container), container, container), processes(f.secrets)...)
 			}})
 	}
 	for _, file := range f.files {
@@ -142,7 +142,10 @@ func (p *pod) events(ctx context.Context, w *capture.Writer) error {
 		w.Miss(name, err)
 		return nil
 	}
-	items := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.InvolvedObject.UID != p.pod.UID })
+	items := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		uid := e.InvolvedObject.UID // a node that makes a static pod does not know the one that the API has
+		return uid != p.pod.UID && string(uid) != p.pod.Annotations[corev1.MirrorPodAnnotationKey]
+	})
 	text, err := yaml.Marshal(items)
 	if err != nil || len(items) == 0 {
 		w.Miss(name, orWords(err, "it has none, or they are older than the server keeps them"))
@@ -164,7 +167,7 @@ func (p *pod) owners(ctx context.Context, w *capture.Writer) error {
 	of := metav1.Object(p.pod)
 	for range 3 {
 		owner := metav1.GetControllerOf(of)
-		if owner == nil {
+		if owner == nil || owner.Kind == "Node" { // which is in a part of its own
 			return nil
 		}
 		root := "/apis/" + owner.APIVersion
@@ -198,8 +201,8 @@ func (p *pod) logs(container string) (all []part) {
 	if status == nil || status.State.Waiting != nil && status.LastTerminationState.Terminated == nil {
 		return nil // it has not run yet
 	}
-	take := func(name string, previous bool) part {
-		return part{"the log of " + container, func(ctx context.Context, w *capture.Writer) error {
+	take := func(name, what string, previous bool) part {
+		return part{what + container, func(ctx context.Context, w *capture.Writer) error {
 			return addStream(w, capture.Logs+"/"+name, func() (io.ReadCloser, error) {
 				return p.client.CoreV1().Pods(p.pod.Namespace).GetLogs(p.pod.Name,
 					&corev1.PodLogOptions{Container: container,
@@ -207,9 +210,9 @@ func (p *pod) logs(container string) (all []part) {
 			})
 		}}
 	}
-	all = append(all, take(container+".log", false))
+	all = append(all, take(container+".log", "the log of ", false))
 	if status.LastTerminationState.Terminated != nil {
-		all = append(all, take(container+".previous.log", true))
+		all = append(all, take(container+".previous.log", "the log before of ", true))
 	}
 	return all
 }
@@ -225,12 +228,22 @@ func (p *pod) timeline(ctx context.Context, w *capture.Writer) error {
 	return w.JSON(name, h)
 }
 
-// toolbox runs a command of the toolbox beside the pod's containers, as the user of one of them where root must not be,
-// and sees the processes of one.
-func (p *pod) toolbox(userOf, sees string) func(context.Context, cmdline.Terminal, ...string) (int, error) {
+// userOf is as whom the processes of a container are looked at: its own user, whom the kernel lets look into them. Root
+// without further rights must not. "" leaves it to the server, where its status does not tell.
+func (p *pod) userOf(container string) string {
+	s := podspec.FindStatus(&p.pod.Status, container)
+	if s == nil || s.User == nil || s.User.Linux == nil || s.User.Linux.UID == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", s.User.Linux.UID, s.User.Linux.GID)
+}
+
+// toolbox runs a command of the toolbox beside the pod's containers, as a user, else as that of one of them where root
+// must not be, and sees the processes of one.
+func (p *pod) toolbox(user, userOf, sees string) func(context.Context, cmdline.Terminal, ...string) (int, error) {
 	return func(ctx context.Context, t cmdline.Terminal, command ...string) (int, error) {
-		return p.client.Stream(ctx, t, p.pod.Namespace, ask.Toolbox{Pod: p.pod.Name, UserOf: userOf, Sees: sees,
-			Command: command}.Session(), reach.Notices{})
+		return p.client.Stream(ctx, t, p.pod.Namespace, ask.Toolbox{Pod: p.pod.Name, User: user, UserOf: userOf,
+			Sees: sees, Command: command}.Session(), reach.Notices{})
 	}
 }
 
@@ -242,8 +255,7 @@ func (p *pod) file(container, path string) (all []part) {
 			continue
 		}
 		all = append(all, part{"files " + name + ":" + path, func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, "files/"+name, p.toolbox(name, ""), "/bin/toolbox", "cp-pack", "--root",
-				"/c/"+name, path)
+			return addCommand(ctx, w, filesAt(name, path), p.toolbox("", name, ""), copying(name, path)...)
 		}})
 	}
 	return all

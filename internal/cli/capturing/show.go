@@ -11,6 +11,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/capture"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // newShow returns wherry capture show.
@@ -47,6 +48,9 @@ func show(t cmdline.Terminal, bundle string, file []string, list bool, output st
 			return err
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return fmt.Errorf("%s is a folder, not a bundle", bundle)
+		}
 		from = f
 	}
 	if from == nil {
@@ -63,7 +67,7 @@ func show(t cmdline.Terminal, bundle string, file []string, list bool, output st
 	}
 	if list {
 		return named(capture.Each(from, func(name string, _ int64, _ io.Reader) error {
-			_, err := fmt.Fprintln(t.Out, name)
+			_, err := fmt.Fprintln(t.Out, oneline.Of(name))
 			return err
 		}))
 	}

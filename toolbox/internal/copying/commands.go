@@ -42,6 +42,7 @@ func exists(path string, err error) error {
 func pack(c *applet.Call) error {
 	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
 	total := c.Bool(",total", "say first on standard error how many bytes the files have: total N")
+	follow := c.Bool(",follow", "if PATH is a link, pack what it leads to under PATH's name")
 	if err := c.Parse(1, 1); err != nil {
 		return err
 	}
@@ -53,7 +54,11 @@ func pack(c *applet.Call) error {
 		return err
 	}
 	defer r.close()
-	dir, found, err := r.find(c.Args[0])
+	find := r.find
+	if *follow {
+		find = r.findFollowed
+	}
+	dir, found, err := find(c.Args[0])
 	if err != nil {
 		return err
 	}

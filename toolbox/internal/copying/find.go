@@ -39,6 +39,42 @@ func (r *root) find(text string) (dir int, found []chosen, err error) {
 	return r.match(strings.TrimRight(text, "/"), base)
 }
 
+// mostLinks is how many links are followed, as the kernel has it.
+const mostLinks = 40
+
+// findFollowed is find, but for a path that is a link: that is what it leads to, within the root, under the link's name.
+func (r *root) findFollowed(text string) (int, []chosen, error) {
+	at := text
+	for range mostLinks {
+		dir, base, err := r.parent(at)
+		if err != nil {
+			break // find says it
+		}
+		if _, is := r.kernels(dir); is && at != text { // a link must not lead to what is not to be copied
+			unix.Close(dir)
+			break
+		}
+		to := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(dir, base, to)
+		unix.Close(dir)
+		if err != nil { // it is no link, or it is a pattern
+			dir, found, err := r.find(at)
+			if at != text && err == nil && len(found) == 1 {
+				found[0].name = path.Base(text)
+			}
+			return dir, found, err
+		}
+		// Not cleaned: a link on the way is to be gone through before "..", as the kernel does.
+		if link := string(to[:n]); strings.HasPrefix(link, "/") {
+			at = link
+		} else {
+			at = strings.TrimRight(at, "/")
+			at = at[:strings.LastIndexByte(at, '/')+1] + link
+		}
+	}
+	return r.find(text)
+}
+
 // archiveName is the name of one file: a link to a folder has the link's name.
 func archiveName(text, base string) string {
 	if trimmed := strings.TrimRight(text, "/"); base == "." && trimmed != "" {

@@ -4,6 +4,7 @@ package procs
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,11 +31,13 @@ type packer struct {
 	now  time.Time
 	// environment is packed only if it was asked for: it is where passwords are.
 	environment bool
+	refused     int // processes that may not be looked into
 }
 
 // procPack is the command proc-pack.
 func procPack(c *applet.Call) error {
 	environment := c.Bool(",environment", "pack the processes' environments too, which may have passwords in them")
+	tree := c.Int(",tree", "PID", 0, "pack this process and those below it only")
 	if err := c.Parse(0, 0); err != nil {
 		return err
 	}
@@ -42,6 +45,9 @@ func procPack(c *applet.Call) error {
 	ids, err := numbers(p.proc)
 	if err != nil {
 		return fmt.Errorf("processes cannot be listed, is /proc mounted? %w", err)
+	}
+	if *tree != 0 {
+		ids = below(ids, int(*tree), parentOf)
 	}
 	left := 0
 	for i, id := range ids {
@@ -62,10 +68,40 @@ func procPack(c *applet.Call) error {
 			return fmt.Errorf("write the archive: %w", err)
 		}
 	}
+	if p.refused > 0 {
+		c.Warn(fmt.Errorf("user %d may not look into %d processes of other users: what they have open and in memory is missing",
+			os.Getuid(), p.refused))
+	}
 	if left > 0 {
 		c.Warn(fmt.Errorf("there are %d processes more than the %d that are packed", left, mostProcesses))
 	}
 	return p.out.Close()
+}
+
+// below are a process and those that it has begun, they or theirs.
+func below(ids []int, top int, parent func(id int) int) (all []int) {
+	parents := map[int]int{}
+	for _, id := range ids {
+		parents[id] = parent(id)
+	}
+	for _, id := range ids {
+		for at, n := id, 0; at != 0 && n <= len(ids); at, n = parents[at], n+1 {
+			if at == top {
+				all = append(all, id)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// parentOf is a process's parent; 0 if there is none.
+func parentOf(id int) int {
+	p, err := read(fmt.Sprintf("/proc/%d", id), time.Time{})
+	if err != nil {
+		return 0
+	}
+	return p.PPID
 }
 
 // process packs what is known of one. One that ends meanwhile is left out, in part or whole.
@@ -80,6 +116,9 @@ func (p *packer) process(id int) error {
 		if err := p.file(n+"/"+name, "proc/"+n+"/"+name); err != nil {
 			return err
 		}
+	}
+	if _, err := os.ReadDir(filepath.Join(p.proc, n, "fd")); errors.Is(err, fs.ErrPermission) {
+		p.refused++
 	}
 	if err := p.text("proc/"+n+"/fds", p.opened(n)); err != nil {
 		return err

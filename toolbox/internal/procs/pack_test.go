@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,5 +77,14 @@ func TestPack(t *testing.T) {
 	}
 	if _, err := os.Stat("/proc/" + n); err != nil {
 		t.Error("it has ended:", err)
+	}
+}
+
+// Those below a process are packed with it, and nobody else; a ring of parents, as processes that come and go while they are read make it, has an end.
+func TestBelow(t *testing.T) {
+	parents := map[int]int{1: 0, 2: 1, 3: 2, 4: 1, 5: 3, 8: 9, 9: 8}
+	got := below([]int{1, 2, 3, 4, 5, 8, 9}, 2, func(id int) int { return parents[id] })
+	if !slices.Equal(got, []int{2, 3, 5}) {
+		t.Errorf("%v", got)
 	}
 }
