@@ -212,7 +212,7 @@ func (r *report) crashed(ref podspec.ContainerRef, s *corev1.ContainerStatus, t 
 	if ref.Kind == podspec.Init {
 		f.fact("status of the pod", "the containers after it wait until it has ended with success")
 	}
-	if r.Usage == nil && t.Reason == "OOMKilled" {
+	if r.Usage == nil && t.Reason == "OOMKilled" && s.State.Running != nil {
 		f.fact("metrics", "how much it uses at the moment is not known")
 	}
 	r.media(f, t)
