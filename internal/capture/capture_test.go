@@ -65,7 +65,7 @@ func TestBundle(t *testing.T) {
 	w.Describe(func(m *Manifest) { m.Node = "edge" })
 	w.Miss("timeline", errors.New("the server has none"))
 	procs := archive(t, map[string]string{"proc/7/status": "Name:\tapp\nState:\tS (sleeping)\nVmRSS:\t 2048 kB\n", "proc/7/cmdline": "app\x00--port\x0080\x00",
-		"net/tcp": "sl\n", "./empty": "", "net/none/x": "x", "link": "-> /etc/passwd", "../out": "evil"})
+		"net/tcp": "sl\n", "./empty": "", "net/none/x": "x", "link": "-> /etc/passwd", "../out": "evil", strings.Repeat("n", 5000): "x"})
 	cut := archive(t, map[string]string{"data": strings.Repeat("x", 900)})
 	pack := func(folder string, archive []byte) error {
 		broken, err := w.Archive(folder, "net/none/", bytes.NewReader(archive))
@@ -105,7 +105,7 @@ func TestBundle(t *testing.T) {
 		missing = append(missing, miss.What+": "+miss.Why)
 	}
 	text := strings.Join(missing, "\n")
-	for _, want := range []string{"timeline: the server has none", "main/link: it is a link to \"/etc/passwd\"", "data: it ends after", "bad.json: ",
+	for _, want := range []string{"timeline: the server has none", "main/link: it is a link to \"/etc/passwd\"", "data: it ends after", "bad.json: ", "its name is too long",
 		"later, and 1 after it: the bundle has reached its limit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said to be missing:\n%s", want, text)
@@ -223,8 +223,8 @@ func TestManyAndLarge(t *testing.T) {
 	for i := range 20_000 {
 		files[fmt.Sprintf("files/%064d", i)] = "x"
 	}
-	for i := range 100 {
-		files[fmt.Sprintf("proc/%d/status", i)] = strings.Repeat("Name:\tx\n", 120_000)
+	for i := range 80 {
+		files[fmt.Sprintf("proc/%d/status", i)] = "Name:\tx\n"
 		files[fmt.Sprintf("proc/%d/cmdline", i)] = strings.Repeat("a", 1<<20)
 	}
 	var out bytes.Buffer
@@ -236,15 +236,21 @@ func TestManyAndLarge(t *testing.T) {
 		t.Fatal(broken, err)
 	}
 	w.Miss("a\nb", errors.New("c\x1b[2J\nd"))
+	for range 2 * mostMissing {
+		w.Miss(strings.Repeat("n", 1<<16), errors.New(strings.Repeat("w", 1<<16)))
+	}
 	if _, err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Read(bytes.NewReader(out.Bytes()), Wanted)
-	if err != nil || len(b.Manifest.Parts) != 20_200 {
+	if err != nil || len(b.Manifest.Parts) != 20_160 {
 		t.Fatalf("%d parts, %v", len(b.Manifest.Parts), err)
 	}
+	if n := len(b.Manifest.Missing); n != mostMissing+1 || b.Manifest.Missing[n-1].What != "10001 more" || len(b.Manifest.Missing[n-2].Why) != mostWords {
+		t.Errorf("%d are missing, the last %+v", n, b.Manifest.Missing[n-1])
+	}
 	got := Summary(b)
-	if len(got) > 64<<10 || strings.Contains(got, "\x1b") || strings.Count(got, "\nNOT IN IT\n") != 1 || !strings.Contains(got, "  a b: c [2J d\n") {
+	if len(got) > 256<<10 || strings.Contains(got, "\x1b") || strings.Count(got, "\nNOT IN IT\n") != 1 || !strings.Contains(got, "  a b: c [2J d\n") {
 		t.Errorf("%d bytes: %.3000s", len(got), got)
 	}
 }

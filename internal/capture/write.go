@@ -49,6 +49,12 @@ type Missing struct {
 // mostParts is how many files a bundle has at most: as many as [Read] takes.
 const mostParts = 100_000
 
+// mostPath is the length of a file's name at most, which is the kernel's.
+const mostPath = 4 << 10
+
+// mostName is the length at most of what a manifest says of one file: a path's 4 KiB, each byte of which may take six.
+const mostName = 32 << 10
+
 // Format is that of the bundles that this package writes.
 const Format = 1
 
@@ -58,6 +64,8 @@ type Writer struct {
 	left     int64  // bytes that may still come
 	first    string // of what does not fit any more, and how many after it
 	more     int
+	unsaid   int // what is missing besides
+	listed   int // bytes of what the manifest lists
 	now      func() time.Time
 	zip      *zstd.Encoder
 	tar      *tar.Writer
@@ -76,9 +84,32 @@ func NewWriter(to io.Writer, m Manifest, most int64, now func() time.Time) (*Wri
 // Describe lets the manifest be filled in by what was found out meanwhile.
 func (w *Writer) Describe(fill func(*Manifest)) { fill(&w.manifest) }
 
+const (
+	mostMissing = 10_000  // a container may have any number of links
+	mostWords   = 1 << 10 // of what is missing, and of why
+	// mostListed bounds what the manifest lists, in bytes of it: half of what [Read] takes.
+	mostListed = 32 << 20
+)
+
 // Miss says that something is not in the bundle.
 func (w *Writer) Miss(what string, why error) {
-	w.manifest.Missing = append(w.manifest.Missing, Missing{what, why.Error()})
+	words := why.Error()
+	m := Missing{what[:min(len(what), mostWords)], words[:min(len(words), mostWords)]}
+	if len(w.manifest.Missing) >= mostMissing || !w.lists(m) {
+		w.unsaid++
+		return
+	}
+	w.manifest.Missing = append(w.manifest.Missing, m)
+}
+
+// lists tells whether there is room in the manifest for something, and takes it.
+func (w *Writer) lists(what any) bool {
+	text, err := json.Marshal(what)
+	if err != nil || w.listed+len(text) > mostListed {
+		return false
+	}
+	w.listed += len(text)
+	return true
 }
 
 // full is why nothing more is added; nil as long as there is room.
@@ -86,8 +117,8 @@ func (w *Writer) full() error {
 	switch {
 	case w.left == 0:
 		return errors.New("the bundle has reached its limit of size (--max-size)")
-	case len(w.manifest.Parts) >= mostParts:
-		return fmt.Errorf("the bundle has %d files, and no more are taken", mostParts)
+	case len(w.manifest.Parts) >= mostParts || w.listed > mostListed-mostName:
+		return fmt.Errorf("the bundle has %d files, and no more are taken", len(w.manifest.Parts))
 	}
 	return nil
 }
@@ -195,7 +226,11 @@ func (w *Writer) member(folder, name string, h *tar.Header, from io.Reader) erro
 		w.Miss(name, errors.New("it is a device, a pipe or a socket"))
 		return nil
 	}
-	if why := w.full(); why != nil && h.Size > 0 || len(w.manifest.Parts) >= mostParts {
+	if len(name) > mostPath {
+		w.Miss(name[:mostWords]+"…", errors.New("its name is too long"))
+		return nil
+	}
+	if why := w.full(); why != nil {
 		w.missFull(name, why)
 		return nil
 	}
@@ -247,11 +282,16 @@ func (w *Writer) header(name string, size int64, at time.Time) error {
 
 func (w *Writer) added(p Part) {
 	w.left -= p.Bytes
+	_ = w.lists(p) // there was room for it
 	w.manifest.Parts = append(w.manifest.Parts, p)
 }
 
 // Close ends the bundle with its manifest, which comes back.
 func (w *Writer) Close() (Manifest, error) {
+	if w.unsaid > 0 {
+		w.manifest.Missing = append(w.manifest.Missing, Missing{fmt.Sprintf("%d more", w.unsaid),
+			fmt.Sprintf("only the first %d are told", mostMissing)})
+	}
 	w.manifest.Ended = w.now().UTC()
 	text, err := json.MarshalIndent(w.manifest, "", "  ")
 	if err == nil {

@@ -151,6 +151,11 @@ func TestKernelMessages(t *testing.T) {
 	if got != want {
 		t.Errorf("%s", got)
 	}
+	for file, want := range map[string]string{"/var/log/*.log": "matches/", "/var/matches": "", "/va[r/x": ""} {
+		if got := matches(copying("c", file)); got != want {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
 	for in, want := range map[string]string{"main:/a": "main /a", "/a:b": " /a:b", "a": " a", "c:rel": "c rel"} {
 		if container, path := splitFile(in); container+" "+path != want {
 			t.Errorf("%s: %q %q", in, container, path)

@@ -144,24 +144,41 @@ func addStream(w *capture.Writer, name string, open func() (io.ReadCloser, error
 	return err
 }
 
-// matches is the folder in which cp-pack has what matches a pattern.
-const matches = "matches/"
+// matches is the folder in which the archive that a command writes has all, which the bundle is to have without: that of
+// what fits a pattern.
+func matches(command []string) string {
+	if strings.ContainsAny(path.Base(command[len(command)-1]), "*?[") {
+		return "matches/"
+	}
+	return ""
+}
+
+// mostWords bounds what is kept of what a command says: it has a line for each of a container's files.
+const mostWords = 64 << 10
+
+// words keeps the beginning of what is written.
+type words struct{ bytes.Buffer }
+
+func (w *words) Write(p []byte) (int, error) {
+	_, _ = w.Buffer.Write(p[:min(len(p), max(mostWords-w.Len(), 0))]) // a Buffer takes everything
+	return len(p), nil
+}
 
 // addCommand adds the archive that a command of the toolbox writes.
 func addCommand(ctx context.Context, w *capture.Writer, folder string,
 	run func(ctx context.Context, t cmdline.Terminal, command ...string) (int, error), command ...string) error {
 	r, out := io.Pipe()
-	var words bytes.Buffer
+	var said words
 	ended := make(chan error, 1)
 	go func() {
-		code, err := run(ctx, cmdline.Terminal{Out: out, Err: &words}, command...)
+		code, err := run(ctx, cmdline.Terminal{Out: out, Err: &said}, command...)
 		if err == nil && code != 0 {
 			err = fmt.Errorf("exit code %d", code)
 		}
 		_ = out.CloseWithError(err) // nil is its end; it does not fail
 		ended <- err
 	}()
-	broken, err := w.Archive(folder, matches, r)
+	broken, err := w.Archive(folder, matches(command), r)
 	if err != nil {
 		_ = r.CloseWithError(err) // the command finds nobody who reads
 		<-ended
@@ -169,7 +186,7 @@ func addCommand(ctx context.Context, w *capture.Writer, folder string,
 	}
 	_, _ = io.Copy(io.Discard, r) // the padding after the archive's end
 	cause := <-ended
-	if text := strings.TrimSpace(words.String()); text != "" {
+	if text := strings.TrimSpace(said.String()); text != "" {
 		broken = errors.New(strings.ReplaceAll(text, "\n", "; "))
 	}
 	if why := cmp.Or(broken, cause); why != nil {
