@@ -74,6 +74,9 @@ func (g *gatherer) about(ctx context.Context, kind, name string) (why.Facts, err
 func (g *gatherer) pod(ctx context.Context, pod *corev1.Pod) {
 	g.facts.Pod = pod
 	g.events(ctx, pod.UID)
+	if static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static != "" {
+		g.events(ctx, types.UID(static)) // its node does not know the UID that it has here
+	}
 	g.owners(ctx, pod)
 	g.objects(ctx, pod)
 	g.nodes(ctx, pod)

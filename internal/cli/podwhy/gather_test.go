@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/why"
@@ -51,6 +52,24 @@ func TestOwners(t *testing.T) {
 	g.owners(t.Context(), &corev1.Pod{ObjectMeta: meta("web-3-x", "p", ownedBy("ReplicaSet", "web-3", "of one that is gone"))})
 	if len(g.facts.Owners) != 0 {
 		t.Errorf("another one of the same name: %+v", g.facts.Owners)
+	}
+}
+
+// DA-11: the events of a static pod are those that its node has written too, which knows it by another UID.
+func TestEventsOfStaticPods(t *testing.T) {
+	client := fake.NewClientset()
+	g := &gatherer{namespace: "shop", client: client}
+	pod := &corev1.Pod{ObjectMeta: meta("web-node", "p")}
+	pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "m"}
+	g.pod(t.Context(), pod)
+	var asked []string
+	for _, a := range client.Actions() {
+		if list, ok := a.(clienttesting.ListAction); ok && a.Matches("list", "events") {
+			asked = append(asked, list.GetListRestrictions().Fields.String())
+		}
+	}
+	if !slices.Equal(asked, []string{"involvedObject.uid=p", "involvedObject.uid=m"}) {
+		t.Errorf("%q", asked)
 	}
 }
 
