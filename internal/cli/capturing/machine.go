@@ -144,8 +144,8 @@ func addStream(w *capture.Writer, name string, open func() (io.ReadCloser, error
 	return err
 }
 
-// matches is the folder in which the archive that a command writes has all, which the bundle is to have without: that of
-// what fits a pattern.
+// matches is the folder in which the archive that a command writes has all, which the bundle is to have without: that
+// of what fits a pattern.
 func matches(command []string) string {
 	if strings.ContainsAny(path.Base(command[len(command)-1]), "*?[") {
 		return "matches/"
