@@ -65,8 +65,12 @@ func (e *Exec) Session(pod string, command []string, in io.Reader) (Session, err
 	if len(command) > 0 {
 		q["command"] = command
 	}
-	// As with kubectl, scripts may say -it.
-	return newSession(pod, "exec", q, e.Stdin, e.TTY && IsTerminal(in)), nil
+	tty := e.TTY && IsTerminal(in) // as with kubectl, scripts may say -it
+	s := newSession(pod, "exec", q, e.Stdin, tty)
+	if e.Image != "" {
+		s.InCluster = new(e.inCluster(pod, command, tty))
+	}
+	return s, nil
 }
 
 // Toolbox is a request for one of the toolbox's commands, with every container's files under /c.
@@ -78,10 +82,15 @@ type Toolbox struct {
 	Writable bool
 	Stdin    bool
 	Command  []string
+	// Archive is an archive that is asked for in place of a command.
+	Archive *Archive
 }
 
 // Session is the request.
 func (b Toolbox) Session() Session {
+	if b.Archive != nil {
+		b.Command, b.Writable = b.Archive.Command(), b.Archive.Unpack
+	}
 	q := url.Values{debugask.ParamExecImage: {debugask.ToolboxImage}, "command": b.Command}
 	set(q, debugask.ParamExecUser, b.User)
 	set(q, debugask.ParamExecUserOf, b.UserOf)
@@ -89,5 +98,7 @@ func (b Toolbox) Session() Session {
 	if b.Writable {
 		q.Set(debugask.ParamExecWritable, "true")
 	}
-	return newSession(b.Pod, "exec", q, b.Stdin, false)
+	s := newSession(b.Pod, "exec", q, b.Stdin, false)
+	s.InCluster = new(b.inCluster())
+	return s
 }

@@ -3,6 +3,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -20,6 +21,12 @@ type Session struct {
 	Query       url.Values
 	Stdin, TTY  bool
 	DetachKeys  bool // the user may leave with Ctrl-P Ctrl-Q
+
+	// InCluster is the same request in the words of debug.wherry.dev, for clusters whose API server is not Wherry's; nil
+	// where there are none.
+	InCluster *Session
+
+	api string // the path of its API; empty: that of pods
 }
 
 // Wherrys tells whether the request is one that Wherry's API server alone understands. Another takes it for an exec in
@@ -55,7 +62,7 @@ func (s Session) URL(base *url.URL, namespace string) (*url.URL, error) {
 				n.kind)
 		}
 	}
-	u := base.JoinPath("api/v1/namespaces", namespace, "pods", s.Pod, s.Subresource)
+	u := base.JoinPath(cmp.Or(s.api, "api/v1"), "namespaces", namespace, "pods", s.Pod, s.Subresource)
 	u.RawQuery = s.Query.Encode()
 	return u, nil
 }

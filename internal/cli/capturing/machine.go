@@ -118,7 +118,7 @@ func sameNamespace(one, other string) bool {
 
 // copying is the command that packs a file of a container; a link is followed within it.
 func copying(container, path string) []string {
-	return []string{"/bin/toolbox", "cp-pack", "--root", "/c/" + container, "--follow", path}
+	return ask.Archive{Container: container, Path: path, Follow: true}.Command()
 }
 
 // filesAt is the folder of a bundle for a file of a container: as it lies in the container.

@@ -255,7 +255,11 @@ func (p *pod) file(container, path string) (all []part) {
 			continue
 		}
 		all = append(all, part{"files " + name + ":" + path, func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, filesAt(name, path), p.toolbox("", name, ""), copying(name, path)...)
+			return addCommand(ctx, w, filesAt(name, path), func(ctx context.Context, t cmdline.Terminal,
+				_ ...string) (int, error) {
+				return p.client.Stream(ctx, t, p.pod.Namespace, ask.Toolbox{Pod: p.pod.Name, UserOf: name,
+					Archive: &ask.Archive{Container: name, Path: path, Follow: true}}.Session(), reach.Notices{})
+			})
 		}})
 	}
 	return all

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug"
@@ -40,6 +42,15 @@ func (f *Flags) AddFlags(fl *pflag.FlagSet) {
 func (f *Flags) AddAddress(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Address, "address", "",
 		"on this machine: the engine's socket; default: its usual places, or DOCKER_HOST and CONTAINERD_ADDRESS")
+}
+
+// Quantities are the limits as they were given, for a debugger on another machine.
+func (f *Flags) Quantities() ask.Limits {
+	l := ask.Limits{Memory: f.memory}
+	if f.cpus != 0 {
+		l.CPUs = strconv.FormatFloat(f.cpus, 'f', -1, 64)
+	}
+	return l
 }
 
 // Given refuses them where the target is a pod or a node.

@@ -160,8 +160,8 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 		return err
 	}
 	o := other{container: f.container, words: fmt.Sprintf("container %s of pod %s", f.container, pod.Name),
-		run: func(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
-			return f.toolbox(ctx, t, c, pod.Name, writable, command...)
+		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
+			return f.archive(ctx, t, c, pod.Name, a)
 		}}
 	if err := f.between(ctx, t, o, from, to); err != nil {
 		return err
@@ -178,11 +178,9 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 type other struct {
 	container string // its files are at /c/<container>
 	words     string // that name it to the user
-	// run runs one of the toolbox's commands with these files.
-	run func(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (code int, err error)
+	// run makes an archive, which is the command's output, or unpacks one, which is its input.
+	run func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (code int, err error)
 }
-
-func (o other) root() string { return "/c/" + o.container }
 
 // between copies from a container, or to one.
 func (f *cpFlags) between(ctx context.Context, t cmdline.Terminal, o other, from, to place) error {
@@ -202,7 +200,10 @@ func (f *cpFlags) onHost(ctx context.Context, t cmdline.Terminal, from, to place
 	if err != nil {
 		return err
 	}
-	return f.between(ctx, t, other{container: c.Name, words: h.String(), run: c.Run}, from, to)
+	return f.between(ctx, t, other{container: c.Name, words: h.String(),
+		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
+			return c.Run(ctx, t, a.Unpack, a.Command()...)
+		}}, from, to)
 }
 
 // interrupted says that a copy was called off by the user, whatever came of that.
@@ -235,12 +236,11 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 	return name, nil
 }
 
-// toolbox is a request for one of the toolbox's commands on the container's files.
-func (f *cpFlags) toolbox(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod string, writable bool,
-	command ...string) (code int, err error) {
-	return c.Stream(ctx, t, f.Namespace, ask.Toolbox{
-		Pod: pod, User: f.user, UserOf: f.container, Writable: writable, Stdin: t.In != nil,
-		Command: command}.Session(), reach.Notices{})
+// archive is a request for an archive of the container's files, out or in.
+func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod string,
+	a ask.Archive) (code int, err error) {
+	return c.Stream(ctx, t, f.Namespace, ask.Toolbox{Pod: pod, User: f.user, UserOf: f.container, Stdin: t.In != nil,
+		Archive: &a}.Session(), reach.Notices{})
 }
 
 // said is the outcome of a command that has told its troubles by itself.
@@ -256,13 +256,9 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 	meter := newMeter(t, f.quiet)
 	defer meter.stop()
 	told := newRelay(t.Err, o, meter)
-	command := []string{"/bin/toolbox", "cp-pack", "--root", o.root()}
-	if meter.shows {
-		command = append(command, "--total")
-	}
-	command = append(command, from.path)
+	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
 	if to == "-" {
-		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, false, command...)))
+		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, files)))
 	}
 	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
 	if err != nil {
@@ -280,7 +276,7 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 		r.CloseWithError(err)
 		unpacked <- err
 	}()
-	err = said(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, false, command...))
+	err = said(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, files))
 	_ = w.CloseWithError(err) // a pipe's Close does not fail
 	return told.end(errors.Join(err, ignore(<-unpacked, err)))
 }
@@ -363,8 +359,8 @@ func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer,
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
 	defer stop()
 	in := cmdline.Until(ctx, archive)
-	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told}, true, "/bin/toolbox", "cp-unpack",
-		"--root", o.root(), folder)
+	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told},
+		ask.Archive{Container: o.container, Path: folder, Unpack: true})
 }
 
 // notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
@@ -378,8 +374,8 @@ func (f *cpFlags) remoteTarget(ctx context.Context, o other, to place,
 	if err := tar.NewWriter(&nothing).Close(); err != nil {
 		return "", "", err
 	}
-	code, err := o.run(ctx, cmdline.Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, true, "/bin/toolbox",
-		"cp-unpack", "--root", o.root(), to.path)
+	code, err := o.run(ctx, cmdline.Terminal{In: &nothing, Out: io.Discard, Err: &trouble},
+		ask.Archive{Container: o.container, Path: to.path, Unpack: true})
 	switch {
 	case err != nil:
 		return "", "", cmdline.ExitWith(code, err)

@@ -97,15 +97,18 @@ refused.`,
 			if onHost {
 				return f.host.Debug(cmd.Context(), t, to, &f.Debug, f.writable, command)
 			}
-			if err := f.notOnHost(); err != nil {
-				return err
-			}
 			if node := nodeMeant(pod); node != "" {
+				if err := f.notOnHost(); err != nil {
+					return err
+				}
 				return f.node(cmd.Context(), t, node, command)
+			}
+			if err := f.flagsElsewhere(cmd.Context()); err != nil {
+				return err
 			}
 			err = f.run(cmd.Context(), t, pod, command)
 			if foreign, ok := errors.AsType[*reach.Foreign](err); ok {
-				return f.asKubectl(cmd.Context(), t, kubectl, foreign, pod, command)
+				return f.elsewhere(cmd.Context(), t, kubectl, foreign, pod, command)
 			}
 			return f.host.Hint(cmd.Context(), pod, err)
 		},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -19,7 +20,7 @@ import (
 // asKubectl debugs a pod of a cluster that is not Wherry's in the way of kubectl debug, and says so (DA-10). What that
 // way cannot do is refused before anything is done.
 func (f *debugFlags) asKubectl(ctx context.Context, t cmdline.Terminal, kubectl func(args ...string) int,
-	why *reach.Foreign, pod string, command []string) error {
+	why error, pod string, command []string) error {
 	toolbox := f.Image == "" || podspec.IsToolbox(f.Image)
 	switch {
 	case toolbox && !f.onOurNode(ctx, pod):
@@ -34,9 +35,17 @@ func (f *debugFlags) asKubectl(ctx context.Context, t cmdline.Terminal, kubectl 
 	}
 	if !f.Quiet { // in scripts too: the pod keeps what is added
 		fmt.Fprintln(t.Err,
-			"this cluster's API server is not Wherry's: this is done as kubectl debug does it, by an ephemeral container that stays in the pod")
+			fallback(why)+": this is done as kubectl debug does it, by an ephemeral container that stays in the pod")
 	}
 	return cmdline.ExitWith(kubectl(f.kubectlArgs(pod, command)...), nil)
+}
+
+// fallback is why a pod is debugged in the way of kubectl.
+func fallback(why error) string {
+	if reach.NoAgent(why) {
+		return plain.Text(why.Error())
+	}
+	return "this cluster's API server is not Wherry's, and its debugging (wherry cluster install) is not there"
 }
 
 // onOurNode tells whether a pod runs on a node of Wherry's, which has the toolbox in whosever cluster it is (DC-01).

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -51,6 +52,11 @@ func newDebugList(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 				return err
 			}
 			list := debugContainersOf(pods.Items, time.Now())
+			beside, err := sessionsOf(cmd.Context(), c, pods.Items)
+			if err != nil {
+				fmt.Fprintf(t.Err, "sessions beside the pods cannot be listed: %s\n", plain.Text(err.Error()))
+			}
+			list.Items = append(list.Items, beside...)
 			if output != "" {
 				return cmdline.PrintAs(t, output, list)
 			}
@@ -82,6 +88,7 @@ type debugContainer struct {
 	StartedAt  *metav1.Time `json:"startedAt,omitempty"`
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	StopAt     *metav1.Time `json:"stopAt,omitempty"`
+	User       string       `json:"user,omitempty"` // of a session beside the pod
 
 	age string
 }
@@ -106,12 +113,7 @@ func debugContainersOf(pods []corev1.Pod, now time.Time) debugContainers {
 // setState fills in how far the last run is, and since when.
 func (c *debugContainer) setState(p *corev1.Pod, now time.Time) {
 	state := podspec.DebugStateOf(p, c.Name)
-	since := func(at *metav1.Time) string {
-		if at.IsZero() {
-			return "-"
-		}
-		return duration.HumanDuration(now.Sub(at.Time))
-	}
+	since := func(at *metav1.Time) string { return age(at, now) }
 	c.age = "-"
 	switch state.Phase {
 	case podspec.DebugRunning:
@@ -128,6 +130,14 @@ func (c *debugContainer) setState(p *corev1.Pod, now time.Time) {
 	default:
 		c.Status = "Waiting"
 	}
+}
+
+// age is how long ago something was.
+func age(at *metav1.Time, now time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(now.Sub(at.Time))
 }
 
 func printDebugContainers(t cmdline.Terminal, list []debugContainer, all bool) error {

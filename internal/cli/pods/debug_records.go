@@ -148,9 +148,22 @@ POD and NAME, all of its debug sessions, which wherry ps --sessions lists.`,
 			if err != nil {
 				return err
 			}
+			foreign, err := c.Elsewhere(cmd.Context())
+			if err != nil {
+				return err
+			}
 			for _, name := range args[1:] {
-				if err := stopDebug(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name); err != nil {
+				if foreign != nil && foreign.Serves {
+					err = stopSession(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name)
+				} else {
+					err = stopDebug(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name)
+				}
+				if err != nil {
 					return err
+				}
+				if foreign != nil && foreign.Serves {
+					fmt.Fprintf(t.Out, "debug session %s of pod %s stopped\n", name, reach.PodName(args[0]))
+					continue
 				}
 				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, reach.PodName(args[0]))
 			}
@@ -177,6 +190,21 @@ func newDebugHistory(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 			c, err := f.Connect()
 			if err != nil {
 				return err
+			}
+			foreign, err := c.Elsewhere(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if foreign != nil && foreign.Serves {
+				pod := ""
+				if len(args) == 1 {
+					pod = reach.PodName(args[0])
+				}
+				list, err := beforeElsewhere(cmd.Context(), c, f.Namespace, pod)
+				if err != nil {
+					return err
+				}
+				return printDebugRuns(t, list, output)
 			}
 			records, err := debugrun.NewClient(c.Config)
 			if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -23,7 +22,6 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/cli/session"
-	"github.com/wherryproject/wherry/internal/serverkind"
 )
 
 // Notices are for the user of a session: before the server is asked, and what the server says beside the streams. Both
@@ -49,8 +47,17 @@ func (c *Client) Stream(ctx context.Context, t cmdline.Terminal, namespace strin
 		return code, asStatus(err)
 	}
 	if s.Wherrys() {
-		if err := c.mustBeWherry(ctx, base); err != nil {
+		if foreign, err := c.foreign(ctx, base); err != nil {
 			return session.ExitFailed, err
+		} else if foreign != nil {
+			if !foreign.Serves || s.InCluster == nil {
+				return session.ExitFailed, foreign
+			}
+			s = *s.InCluster
+			if u, err = s.URL(base, namespace); err != nil {
+				return cmdline.ExitUsage, err
+			}
+			show.Pulls = false // the agents' pulls are not events
 		}
 	}
 	if show.Before != nil {
@@ -69,32 +76,6 @@ func (c *Client) Stream(ctx context.Context, t cmdline.Terminal, namespace strin
 	}
 	code, err := r.Run(ctx)
 	return code, asStatus(err)
-}
-
-// Foreign is the error of a request that Wherry's API server alone understands, where another one is (DA-10).
-type Foreign struct{ why string }
-
-func (f *Foreign) Error() string { return f.why }
-
-// mustBeWherry refuses to go on where the server is not Wherry's. This machine's own is not asked.
-func (c *Client) mustBeWherry(ctx context.Context, base *url.URL) error {
-	if c.socket != "" || c.wherry {
-		return nil
-	}
-	client, err := rest.HTTPClientFor(c.Config)
-	if err != nil {
-		return err
-	}
-	is, err := serverkind.Ask(ctx, client, base)
-	if err != nil {
-		return err
-	}
-	if !is {
-		return &Foreign{fmt.Sprintf("the API server at %s is not Wherry's, and would take this for a command in the pod's own container",
-			base.Host)}
-	}
-	c.wherry = true
-	return nil
 }
 
 // showPull shows the pull that a session waits for; nil if it needs no image.

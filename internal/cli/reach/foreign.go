@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/serverkind"
+)
+
+// Foreign is the error of a request that Wherry's API server alone understands, where another one is (DA-10).
+type Foreign struct {
+	Serves bool // debug.wherry.dev, so that there is another way
+	why    string
+}
+
+func (f *Foreign) Error() string { return f.why }
+
+// Elsewhere tells whether the server is another than Wherry's, and what it has; nil where it is Wherry's.
+func (c *Client) Elsewhere(ctx context.Context) (*Foreign, error) {
+	base, _, err := rest.DefaultServerUrlFor(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	return c.foreign(ctx, base)
+}
+
+// foreign tells what another API server than Wherry's is there, and whether debug.wherry.dev is installed in its
+// cluster; nil where it is Wherry's. This machine's own is not asked.
+func (c *Client) foreign(ctx context.Context, base *url.URL) (*Foreign, error) {
+	if c.socket != "" || c.wherry {
+		return nil, nil
+	}
+	client, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	is, err := serverkind.Ask(ctx, client, base)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		c.wherry = true
+		return nil, nil
+	}
+	f := &Foreign{why: fmt.Sprintf("the API server at %s is not Wherry's, and would take this for a command in the pod's own container",
+		base.Host)}
+	status, err := serves(ctx, client, base)
+	switch {
+	case err != nil:
+		return nil, err
+	case status == http.StatusOK:
+		f.Serves = true
+	case status == http.StatusServiceUnavailable:
+		f.why += "; " + wire.Group + " is installed in this cluster, but does not answer (wherry cluster status says more)"
+	default:
+		f.why += "; wherry cluster install makes it possible there"
+	}
+	return f, nil
+}
+
+// patience bounds the wait for an answer about what a cluster has.
+const patience = 10 * time.Second
+
+// serves asks whether a cluster has debug.wherry.dev: by the status of the answer.
+func serves(ctx context.Context, client *http.Client, base *url.URL) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(wire.Base).String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// NoAgent tells whether a cluster has debug.wherry.dev but no agent on the pod's node (DA-10).
+func NoAgent(err error) bool {
+	var refused apierrors.APIStatus
+	return errors.As(err, &refused) && refused.Status().Reason == metav1.StatusReason(wire.ReasonNoAgent)
+}
