@@ -39,8 +39,8 @@ type Streams struct{ In, Out, Err, TTY bool }
 // maxReport bounds a report: what is known of a pod's containers, with the ends of their logs.
 const maxReport = 16 << 20
 
-// Start starts the main program of a file as a session's process, in the machine's own namespaces.
-func Start(program string, ask talk.Ask, s Streams) (*Child, error) {
+// Start starts the main program of a file as a session's process.
+func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 	text, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 		c.Close()
 		return nil, err
 	}
-	if err := startOnMachine(c.cmd); err != nil {
+	if err := p.do(c.cmd.Start); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("start the session's process: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 
@@ -17,16 +16,25 @@ import (
 // for the others are found in the agent's own.
 func spaces() []string { return []string{"cgroup", "net", "uts", "ipc", "mnt"} }
 
-// onMachine does something on a thread in the machine's own namespaces. What that starts is in them too. An agent that
-// is in them itself goes nowhere.
-func onMachine(do func() error) error {
+// Place is where sessions run: in the namespaces of the machine's first process.
+type Place struct {
+	// Here keeps them in the agent's own, for one that is started by hand, not in a container.
+	Here bool
+}
+
+// do does something on a thread in the machine's own namespaces. What that starts is in them too. An agent that is in
+// them itself goes nowhere.
+func (p Place) do(what func() error) error {
+	if p.Here {
+		return what()
+	}
 	done := make(chan error, 1)
 	go func() {
 		// It is never unlocked: the thread ends with this function, and is used for nothing else.
 		runtime.LockOSThread()
 		err := enterMachine()
 		if err == nil {
-			err = do()
+			err = what()
 		}
 		done <- err
 	}()
@@ -46,7 +54,8 @@ func enterMachine() error {
 	for _, name := range spaces() {
 		f, err := otherSpace(name)
 		if err != nil {
-			return fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true)", err)
+			return fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true; "+
+				"for an agent that is not in a container there is --in-place)", err)
 		}
 		if f != nil {
 			others[name] = f
@@ -89,6 +98,3 @@ func otherSpace(name string) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// startOnMachine starts a process in the machine's own namespaces.
-func startOnMachine(cmd *exec.Cmd) error { return onMachine(cmd.Start) }

@@ -10,11 +10,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/wherryproject/wherry/internal/cluster/agent/identity"
@@ -29,6 +31,7 @@ const Word = "cluster-agent"
 type options struct {
 	node, listen, socket string
 	cert, key, ca        string // files, in place of what the cluster signs
+	place                Place
 }
 
 // parse reads the options. (Pure.)
@@ -41,6 +44,8 @@ func parse(args []string, getenv func(string) string, errs io.Writer) (o options
 	fl.StringVar(&o.cert, "cert", "", "file of the agent's certificate; default: the cluster is asked for one")
 	fl.StringVar(&o.key, "key", "", "file of its key")
 	fl.StringVar(&o.ca, "ca", "", "file of the authority of the API's certificate")
+	fl.BoolVar(&o.place.Here, "in-place", false,
+		"run sessions in the agent's own namespaces; for an agent that is not in a container")
 	if err := fl.Parse(args); err != nil {
 		return o, err
 	}
@@ -83,7 +88,7 @@ func Main(args []string, errs io.Writer) int {
 
 // run serves until the end of ctx.
 func run(ctx context.Context, o options, say func(string, ...any)) error {
-	if err := sweep(); err != nil { // also where there is no machine to be on
+	if err := o.place.sweep(); err != nil { // also where there is no machine to be on
 		say("what earlier sessions have left cannot be removed: %v", err)
 	}
 	credentials, err := o.credentials(ctx, say)
@@ -94,8 +99,9 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 	if err != nil {
 		return err
 	}
-	start := func(ask talk.Ask, s Streams) (*Child, error) { return Start("/proc/self/exe", ask, s) }
-	server := NewServer(start, Records{}, o.socket).HTTP()
+	start := func(ask talk.Ask, s Streams) (*Child, error) { return o.place.Start("/proc/self/exe", ask, s) }
+	server := NewServer(start, Records{o.place}, o.socket).HTTP()
+	server.ErrorLog = log.New(sayer(say), "", 0)
 	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer ended()
 	say("node %s, listening at %s", o.node, listener.Addr())
@@ -103,6 +109,15 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 		return err
 	}
 	return nil
+}
+
+// sayer takes the lines of a log.
+type sayer func(string, ...any)
+
+// Write implements io.Writer.
+func (s sayer) Write(line []byte) (int, error) {
+	s("%s", strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // credentials are those of the files, or what the cluster signs.

@@ -12,7 +12,7 @@ import (
 
 // Records are the sessions of the machine, by what they have written of themselves. Only those are seen which an API
 // has asked for, of the pod with the very uid.
-type Records struct{}
+type Records struct{ Place Place }
 
 // noSession is the error for a session to stop that there is none of.
 type noSession struct{ stop wire.Stop }
@@ -27,8 +27,8 @@ func (e *noSession) Error() string {
 func asNone(err error, to **noSession) bool { return errors.As(err, to) }
 
 // List implements Running.
-func (Records) List(pod wire.Pod) (all []wire.Running, err error) {
-	err = onMachine(func() error {
+func (m Records) List(pod wire.Pod) (all []wire.Running, err error) {
+	err = m.Place.do(func() error {
 		records, err := guard.Here().Sessions()
 		for _, r := range ofPod(records, pod, "") {
 			all = append(all, wire.Running{ID: r.ID, As: r.As, Container: r.Container, Image: r.Image,
@@ -40,10 +40,10 @@ func (Records) List(pod wire.Pod) (all []wire.Running, err error) {
 }
 
 // Stop implements Running.
-func (Records) Stop(stop wire.Stop) error {
-	return onMachine(func() error {
-		m := guard.Here()
-		records, err := m.Sessions()
+func (m Records) Stop(stop wire.Stop) error {
+	return m.Place.do(func() error {
+		machine := guard.Here()
+		records, err := machine.Sessions()
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (Records) Stop(stop wire.Stop) error {
 		}
 		var errs []error
 		for _, r := range own {
-			if err := m.Stop(r, stop.By); err != nil {
+			if err := machine.Stop(r, stop.By); err != nil {
 				errs = append(errs, fmt.Errorf("session %s: %w", r.ID, err))
 			}
 		}
@@ -73,8 +73,8 @@ func ofPod(all []guard.Record, pod wire.Pod, id string) (own []guard.Record) {
 }
 
 // sweep takes away what sessions have left that nobody looks after any more.
-func sweep() error {
-	return onMachine(func() error {
+func (p Place) sweep() error {
+	return p.do(func() error {
 		err := guard.Here().Sweep()
 		guard.Here().SweepKept()
 		return err

@@ -92,7 +92,7 @@ func (k *Keeper) ask(ctx context.Context) (*Identity, error) {
 		return nil, err
 	}
 	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: wire.AgentPrefix + k.node, Organization: []string{wire.AgentOrg}},
+		Subject:  pkix.Name{CommonName: wire.AgentPrefix + k.node, Organization: []string{wire.AgentOrg}},
 		DNSNames: []string{wire.ServerName(k.node)}}, key)
 	if err != nil {
 		return nil, err
