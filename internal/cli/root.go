@@ -25,6 +25,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/short"
 	"github.com/wherryproject/wherry/internal/cli/volumes"
+	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
+	"github.com/wherryproject/wherry/internal/cluster/sessionchild"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -41,6 +43,9 @@ const (
 
 // Main runs the program that args[0] names with the rest of args, and returns its exit code.
 func Main(args []string) int {
+	if len(args) > 1 && args[1] == talk.Word {
+		return sessionchild.Main(os.Stderr)
+	}
 	had, err := short.Received()
 	t := Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Had: had}.Plain()
 	if err != nil {
@@ -157,7 +162,7 @@ Or run a pod in the foreground, without a server of its own:
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newInspect(t), newResolver(t), newGuard(t))
+	root.AddCommand(newInspect(t), newResolver(t), newGuard(t), newClusterAgent(t))
 	version := newVersion(t)
 	version.GroupID = "other"
 	root.AddCommand(version)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first instructions of bin/wherry. `wherry debug` and `wherry exec` begin in the short program, which starts in a tenth of the time,
-// and so do the resolver of names and the guard of a debug session, which take a tenth of the memory; everything else begins in the main
-// one, and so does what the short program has handed over: it begins the file once more with WHERRY_HANDED_OVER in its environment. The
+// and so do the resolver of names, the guard of a debug session and a cluster's agent, which take a tenth of the memory; everything else
+// begins in the main one, and so does what the short program has handed over: it begins the file once more with WHERRY_HANDED_OVER in its environment. The
 // stack and the registers that the kernel gave are left as they were.
 
 // Where the main program begins, and where the short one does: tools/elfjoin fills it in, so the compiler must not know it.
@@ -29,6 +29,8 @@ static int begins(const char *text, const char *with) {
 __attribute__((used)) unsigned long choose(const long *stack) {
 	long count = stack[0];
 	const char *const *args = (const char *const *)(stack + 1);
+	if (count >= 2 && same(args[1], "cluster-agent"))
+		return programs[1];
 	if (count < 3 || (!same(args[1], "debug") && !same(args[1], "exec") && !same(args[1], "resolve-names") &&
 			  !same(args[1], "guard-debug-session")))
 		return programs[0];

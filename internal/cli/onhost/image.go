@@ -4,211 +4,35 @@ package onhost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
-	"runtime"
-	"strconv"
-	"strings"
 
-	"github.com/containerd/containerd/v2/pkg/archive"
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/images/engine"
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/image"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
 // image is an image to debug with: of the target's own engine, if that has it, else of its registry.
-type image struct {
-	ref  string
-	own  func(ctx context.Context) (io.ReadCloser, error) // an archive of the engine's; nil: the registry alone
-	note func(format string, args ...any)
-}
-
 func (f *Flags) image(t cmdline.Terminal, c *engines.Container, ref string, quiet bool) session.Image {
-	i := &image{ref: ref, note: func(string, ...any) {}}
+	i := &image.Image{Ref: ref, Keys: authn.DefaultKeychain, Whose: "credentials are those of docker login"}
 	if !quiet {
-		i.note = func(format string, args ...any) { fmt.Fprintf(t.Err, format+"\n", args...) }
+		i.Note = func(format string, args ...any) { fmt.Fprintf(t.Err, format+"\n", args...) }
 	}
 	switch {
 	case c.OpenImage != nil:
-		i.own = func(ctx context.Context) (io.ReadCloser, error) { return c.OpenImage(ctx, ref) }
+		i.Own = func(ctx context.Context) (io.ReadCloser, error) { return c.OpenImage(ctx, ref) }
 	case c.Target.Engine == target.Docker || c.Target.Engine == target.Containerd:
-		i.own = func(ctx context.Context) (io.ReadCloser, error) {
+		i.Own = func(ctx context.Context) (io.ReadCloser, error) {
 			return engine.Source{Engine: string(c.Target.Engine), Image: ref}.Open(ctx,
 				engine.Options{Address: f.Address,
 					Getenv: os.Getenv, Namespace: c.Target.Namespace})
 		}
 	}
 	return i
-}
-
-// Unpack implements session.Image.
-func (i *image) Unpack(ctx context.Context, dir string) (box.Image, error) {
-	img, done, err := i.get(ctx)
-	if err != nil {
-		return box.Image{}, fmt.Errorf("image %s: %w", i.ref, err)
-	}
-	defer done()
-	layers, err := img.Layers()
-	if err != nil {
-		return box.Image{}, fmt.Errorf("image %s: %w", i.ref, err)
-	}
-	for n, l := range layers {
-		if err := unpackLayer(ctx, l, dir); err != nil {
-			return box.Image{}, fmt.Errorf("image %s: layer %d of %d: %w", i.ref, n+1, len(layers), err)
-		}
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return box.Image{}, fmt.Errorf("image %s: %w", i.ref, err)
-	}
-	return configOf(&config.Config, func(file string) ([]byte, error) {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		return root.ReadFile(file)
-	})
-}
-
-// get is the image, and what is to be done when it has been read.
-func (i *image) get(ctx context.Context) (v1.Image, func(), error) {
-	var absent error
-	if i.own != nil {
-		img, done, err := i.local(ctx)
-		if err == nil {
-			return img, done, nil
-		}
-		absent = fmt.Errorf("the container's engine does not have it: %w", err)
-	}
-	img, err := i.pull(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(err, absent)
-	}
-	return img, func() {}, nil
-}
-
-// pull is the image of its registry.
-func (i *image) pull(ctx context.Context) (v1.Image, error) {
-	ref, err := name.ParseReference(i.ref)
-	if err != nil {
-		return nil, err
-	}
-	i.note("pulling image %s", ref)
-	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
-	if refused := (*transport.Error)(nil); errors.As(err, &refused) &&
-		(refused.StatusCode == http.StatusUnauthorized || refused.StatusCode == http.StatusForbidden) {
-		return nil, fmt.Errorf("%w (credentials are those of docker login)", err)
-	}
-	return img, err
-}
-
-// local is the image out of the target's own engine, as an archive that is gone with its last reader.
-func (i *image) local(ctx context.Context) (v1.Image, func(), error) {
-	from, err := i.own(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer from.Close()
-	file, err := os.CreateTemp("", "wherry-debug-image-*")
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	size, err := io.Copy(file, from)
-	if err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(file, 0, size)), nil }
-	img, err := tarball.Image(open, nil)
-	if err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	return img, func() { file.Close() }, nil
-}
-
-func unpackLayer(ctx context.Context, l v1.Layer, dir string) error {
-	r, err := l.Uncompressed()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, err = archive.Apply(ctx, dir, r)
-	return err
-}
-
-// configOf is what an image's configuration says of the process to run. read reads a file of the image.
-func configOf(c *v1.Config, read func(string) ([]byte, error)) (box.Image, error) {
-	img := box.Image{Command: append(append([]string{}, c.Entrypoint...), c.Cmd...), Env: c.Env, WorkDir: c.WorkingDir}
-	user, group, _ := strings.Cut(c.User, ":")
-	var err error
-	if img.UID, img.GID, err = idsOf(user, group, read); err != nil {
-		return img, fmt.Errorf("its user %q: %w; name another with --user", c.User, err)
-	}
-	return img, nil
-}
-
-// idsOf finds the numbers of a user and a group, by the image's own files where they are names.
-func idsOf(user, group string, read func(string) ([]byte, error)) (uid, gid uint32, err error) {
-	if user != "" {
-		n, perr := strconv.ParseUint(user, 10, 31)
-		key := 0
-		if perr == nil {
-			key = 2
-		}
-		uid = uint32(n)
-		passwd, rerr := read("etc/passwd")
-		line := entry(string(passwd), key, user, 4)
-		switch {
-		case line != nil:
-			u, uerr := strconv.ParseUint(line[2], 10, 31)
-			g, gerr := strconv.ParseUint(line[3], 10, 31)
-			if err := errors.Join(uerr, gerr); err != nil {
-				return 0, 0, err
-			}
-			uid, gid = uint32(u), uint32(g)
-		case perr != nil:
-			return 0, 0, errors.Join(errors.New("there is no such user in the image's /etc/passwd"), rerr)
-		}
-	}
-	if group == "" {
-		return uid, gid, nil
-	}
-	if n, err := strconv.ParseUint(group, 10, 31); err == nil {
-		return uid, uint32(n), nil
-	}
-	groups, rerr := read("etc/group")
-	line := entry(string(groups), 0, group, 3)
-	if line == nil {
-		return 0, 0, errors.Join(errors.New("there is no such group in the image's /etc/group"), rerr)
-	}
-	n, err := strconv.ParseUint(line[2], 10, 31)
-	return uid, uint32(n), err
-}
-
-// entry is the line of a file like /etc/passwd whose field has a value, in at least so many fields; nil without one.
-func entry(text string, field int, value string, least int) []string {
-	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSpace(line), ":")
-		if len(f) >= least && f[field] == value {
-			return f
-		}
-	}
-	return nil
 }

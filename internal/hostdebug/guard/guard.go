@@ -56,6 +56,9 @@ func Cgroup(id string) string { return "/" + name + "/" + id }
 // ids are names of sessions: nothing that a path takes for more.
 var ids = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
+// IsID tells whether a text can be the name of a session.
+func IsID(text string) bool { return ids.MatchString(text) }
+
 // Main is a guard's process. It returns the exit code.
 func Main(args []string, in io.Reader, errs io.Writer) int {
 	if len(args) != 1 || !ids.MatchString(args[0]) {
@@ -65,7 +68,9 @@ func Main(args []string, in io.Reader, errs io.Writer) int {
 	// They are for the command, whose end is the only thing that this waits for.
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	_, _ = io.Copy(io.Discard, in) // it ends with the other side, by whatever error
-	if err := Here().Clean(args[0]); err != nil {
+	err := Here().Clean(args[0])
+	Here().Leave(args[0])
+	if err != nil {
 		fmt.Fprintln(errs, "wherry debug: what the session has left cannot be removed:", err)
 		return 1
 	}
@@ -90,10 +95,24 @@ type Record struct {
 	ID      string    `json:"id"`
 	Target  string    `json:"target"`
 	Command []string  `json:"command,omitempty"`
-	User    string    `json:"user,omitempty"` // who asked for it, by sudo
+	User    string    `json:"user,omitempty"` // who asked for it, by sudo or by a cluster's API
 	PID     int       `json:"pid"`            // of the command that was typed
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until,omitzero"`
+
+	// Of those that a cluster's API has asked for.
+	Pod       *Pod   `json:"pod,omitempty"`
+	As        string `json:"as,omitempty"` // shell, exec or files
+	Container string `json:"container,omitempty"`
+	Image     string `json:"image,omitempty"`
+	Profile   string `json:"profile,omitempty"`
+}
+
+// Pod is the pod that a session is about.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
 }
 
 // Sessions are those that live, in the order of their beginning.

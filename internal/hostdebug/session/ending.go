@@ -61,6 +61,7 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 		limit = time.After(s.req.TTL)
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
+	podGone, forget := s.keeperGone()
 	code, why := 0, error(nil)
 	go func() {
 		defer close(stopped)
@@ -73,6 +74,8 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 				code, why = 128+int(sig.(syscall.Signal)), &Ended{fmt.Sprintf("wherry was told to end (%s)", sig)}
 			case <-limit:
 				code, why = killed, &Ended{fmt.Sprintf("its time limit of %s is over", s.req.TTL)}
+			case <-podGone:
+				code, why = killed, &Ended{"its pod has ended"}
 			case <-ctx.Done():
 				code, why = killed, &Ended{"it was called off"}
 			case <-stop:
@@ -84,9 +87,38 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 	return func() (int, error) {
 		close(stop)
 		<-stopped
+		forget()
 		signal.Stop(signals)
 		return code, why
 	}
+}
+
+// keeperGone tells when the process that stands for the pod has ended, until that is to be forgotten.
+func (s *one) keeperGone() (gone <-chan struct{}, forget func()) {
+	if s.keeper == nil {
+		return nil, func() {}
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		s.note("the end of the pod is not noticed: " + err.Error())
+		return nil, func() {}
+	}
+	told, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		fds := []unix.PollFd{{Fd: int32(s.keeper.pidfd), Events: unix.POLLIN}, {Fd: int32(r.Fd()), Events: unix.POLLIN}}
+		for {
+			_, err := unix.Poll(fds, -1)
+			if err == unix.EINTR {
+				continue
+			}
+			if err == nil && fds[0].Revents != 0 {
+				close(told)
+			}
+			return
+		}
+	}()
+	return told, func() { w.Close(); <-done; r.Close() }
 }
 
 // endNow ends what runs. First runc, and it is waited for: it may be about to start what the guard then does not see.

@@ -98,6 +98,14 @@ func (h *held) paths() map[specs.LinuxNamespaceType]string {
 	return out
 }
 
+// network are those of them that a session joins which is in the pod's network alone: it sees no processes.
+func (h *held) network() map[specs.LinuxNamespaceType]string {
+	out := h.paths()
+	delete(out, specs.PIDNamespace)
+	delete(out, specs.IPCNamespace)
+	return out
+}
+
 // ownsNetwork tells whether the network namespace belongs to the user namespace that is joined.
 func (h *held) ownsNetwork() bool {
 	users := h.namespaces[specs.UserNamespace]

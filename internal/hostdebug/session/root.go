@@ -70,8 +70,8 @@ func (s *one) present(fs rootfs, uid, gid int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if s.held != nil {
-		if users := s.held.namespaces[specs.UserNamespace]; users != nil {
+	if in := s.joined(); in != nil {
+		if users := in.namespaces[specs.UserNamespace]; users != nil {
 			if err := mountfd.SeenAs(fd, users); err != nil {
 				s.note("the image's files belong to nobody here: its file system has no idmapped mounts")
 			}

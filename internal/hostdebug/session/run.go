@@ -23,10 +23,13 @@ import (
 
 // exec runs the debugger by runc and waits for it.
 func (s *one) exec(ctx context.Context, runc, root, files string, img box.Image, streams Streams) (int, error) {
-	place := box.Place{Root: root, Files: files, Cgroup: guard.Cgroup(s.id), Hostname: s.req.Target.FolderName(),
+	place := box.Place{Root: root, Files: files, Cgroup: guard.Cgroup(s.id), Hostname: s.hostname(),
 		OwnNetwork: true}
-	if s.held != nil {
+	switch {
+	case s.held != nil:
 		place.Namespaces, place.OwnNetwork = s.held.paths(), s.held.ownsNetwork()
+	case s.keeper != nil:
+		place.Namespaces, place.OwnNetwork = s.keeper.network(), s.keeper.ownsNetwork()
 	}
 	status, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {

@@ -34,7 +34,20 @@ type Image interface {
 
 // Request is a debugger that is asked for.
 type Request struct {
-	Target   *engines.Container
+	// Target is what is debugged: its namespaces are joined. It may be nil where there is a Keeper.
+	Target *engines.Container
+	// Beside are shown too, each under /c/<name>, writable as the target is; those that do not run by their last files,
+	// read-only always. One that cannot be shown is a note, not an error.
+	Beside []*engines.Container
+	// Keeper is the process that stands for the pod of all of them; 0: there is none. Its end ends the session, and
+	// where no process of a target is joined the session is in its network.
+	Keeper int
+	// Again is asked once the processes are held whether they are still the ones that were found; nil: they are.
+	Again func(ctx context.Context) error
+
+	ID     string       // 12 hexadecimal digits; empty: one is made up
+	Record guard.Record // what there is to say of it beside what Run knows
+
 	Image    Image // nil: the built-in toolbox
 	Wish     box.Wish
 	Writable bool          // the target's files
@@ -61,7 +74,9 @@ type one struct {
 	id      string
 	machine guard.Machine
 	lock    *os.File
-	held    *held // nil: there is no process
+	held    *held // of the target; nil: there is no process
+	keeper  *held // nil: there is none
+	beside  []neighbour
 
 	hangUp  func() error // lets the guard go
 	guarded chan error   // says how it has ended
@@ -84,11 +99,9 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 			err = cerr
 		}
 	}()
-	if req.Target.Alive() {
-		if s.held, err = hold(req.Target.PID); err != nil {
-			return 0, err
-		}
-		defer s.held.close()
+	defer s.letGo()
+	if err := s.holdAll(ctx); err != nil {
+		return 0, err
 	}
 	type outcome struct {
 		code int
@@ -113,11 +126,18 @@ func (s *one) begin() error {
 	if err := s.machine.Sweep(); err != nil {
 		s.note("what an earlier session has left cannot be removed: " + err.Error())
 	}
-	var id [6]byte
-	_, _ = rand.Read(id[:]) // it never fails
-	s.id = hex.EncodeToString(id[:])
+	if s.id = s.req.ID; s.id == "" {
+		s.id = newID()
+	}
+	if !guard.IsID(s.id) {
+		return fmt.Errorf("%q is not a session's ID: it has 12 hexadecimal digits", s.id)
+	}
 	// The root of a user namespace has to come through it; what is in it is nobody's but root's.
-	if err := os.MkdirAll(s.machine.Dir(s.id), 0o711); err != nil {
+	dir := s.machine.Dir(s.id)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o711); err != nil {
+		return fmt.Errorf("folder of the sessions: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o711); err != nil { // not one that is another's already
 		return fmt.Errorf("folder of the session: %w", err)
 	}
 	if err := s.watch(); err != nil {
@@ -127,6 +147,12 @@ func (s *one) begin() error {
 		return errors.Join(fmt.Errorf("record of the session: %w", err), s.end())
 	}
 	return nil
+}
+
+func newID() string {
+	var id [6]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
 }
 
 // watch locks the session and starts its guard, which holds the lock too.
@@ -163,8 +189,14 @@ func (s *one) watch() error {
 
 // record writes what the session is, for others to see.
 func (s *one) record() error {
-	r := guard.Record{ID: s.id, Target: s.req.Target.Target.String(), Command: s.req.Wish.Command, PID: os.Getpid(),
-		Since: time.Now().UTC(), User: os.Getenv("SUDO_USER")}
+	r := s.req.Record
+	r.ID, r.Command, r.PID, r.Since = s.id, s.req.Wish.Command, os.Getpid(), time.Now().UTC()
+	if s.req.Target != nil {
+		r.Target = s.req.Target.Target.String()
+	}
+	if r.User == "" {
+		r.User = os.Getenv("SUDO_USER")
+	}
 	if s.req.TTL > 0 {
 		r.Until = r.Since.Add(s.req.TTL)
 	}
@@ -199,9 +231,9 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 		return 0, err
 	}
 	uid, gid := 0, 0
-	if s.held != nil {
+	if in := s.joined(); in != nil {
 		var err error
-		if uid, gid, err = s.held.rootUser(); err != nil {
+		if uid, gid, err = in.rootUser(); err != nil {
 			return 0, err
 		}
 	}
@@ -211,14 +243,17 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 		return 0, err
 	}
 	files := filepath.Join(base, "files")
-	if err := s.show(ctx, files, uid, gid); err != nil {
+	first, err := s.showAll(ctx, files, uid, gid)
+	if err != nil {
 		return 0, err
 	}
 	if err := folders(fs.made); err != nil {
 		return 0, err
 	}
-	if err := takeOver(ctx, filepath.Join(files, s.req.Target.FolderName()), fs.made); err != nil {
-		return 0, err
+	if first != "" {
+		if err := takeOver(ctx, filepath.Join(files, first), fs.made); err != nil {
+			return 0, err
+		}
 	}
 	if err := s.present(fs, uid, gid); err != nil {
 		return 0, err
@@ -247,31 +282,4 @@ func privateMounts(at string) error {
 // toolboxImage is what runs from the built-in image.
 func toolboxImage() box.Image {
 	return box.Image{Command: []string{"/bin/sh"}, Env: []string{"PATH=/bin", "HOME=/root"}, WorkDir: "/"}
-}
-
-// show puts the target's files and what is known of it below a folder.
-func (s *one) show(ctx context.Context, files string, uid, gid int) error {
-	name := s.req.Target.FolderName()
-	at := filepath.Join(files, name)
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		return err
-	}
-	note, err := keepEvidence(ctx, s.req.Target, filepath.Join(files, ".wherry", name), uid, gid)
-	if err != nil {
-		return err
-	}
-	if note != "" {
-		s.note(note)
-	}
-	if s.held != nil {
-		return showAlive(s.held, at, s.req.Writable)
-	}
-	if s.req.Writable {
-		return fmt.Errorf("%s is not running: its files are evidence, and can be read only", s.req.Target.Target)
-	}
-	notes, err := showDead(ctx, s.req.Target, at)
-	for _, n := range notes {
-		s.note(n)
-	}
-	return err
 }

@@ -133,13 +133,22 @@ func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 		d.ReadLog = func(_ context.Context, lines int) (io.ReadCloser, error) { return criLog(path, lines) }
 	}
 	if !d.Alive() && info.Key != "" {
-		layers, err := Snapshots(engines.Options{Getenv: c.o.Getenv})(ctx, "k8s.io", info.Key)
+		layers, err := Snapshots(engines.Options{Address: c.containerd(), Getenv: c.o.Getenv})(ctx, "k8s.io", info.Key)
 		if err != nil {
 			return nil, err
 		}
 		d.Layers = layers
 	}
 	return d, nil
+}
+
+// containerd is the socket by which containerd is asked for what the CRI does not tell: its own, if nobody has said that
+// it were another.
+func (c *CRI) containerd() string {
+	if c.o.Getenv(enginesocket.ContainerdPlace().Variable) != "" {
+		return ""
+	}
+	return c.socket
 }
 
 func nanos(n int64) time.Time {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
+)
+
+// Child is a process that does one thing for the agent.
+type Child struct {
+	In       *os.File // what it reads; nil: nothing
+	Out, Err *os.File // what it has written; with a terminal, Out is that and In too
+	Terminal *os.File // nil: there is none
+
+	cmd     *exec.Cmd
+	ask     *os.File
+	reports *bufio.Scanner
+	report  *os.File
+	let     sync.Once
+}
+
+// Streams are those that a child is to have.
+type Streams struct{ In, Out, Err, TTY bool }
+
+// maxReport bounds a report: what is known of a pod's containers, with the ends of their logs.
+const maxReport = 16 << 20
+
+// Start starts the main program of a file as a session's process.
+func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
+	text, err := json.Marshal(ask)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) >= talk.MostAsk {
+		return nil, errors.New("the request is too long")
+	}
+	c := &Child{cmd: exec.Command(program, talk.Word)}
+	c.cmd.Dir, c.cmd.Env = "/", environment(os.Environ())
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var theirs []*os.File
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	if err := c.open(s, &theirs); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if err := p.do(c.cmd.Start); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("start the session's process: %w", err)
+	}
+	if _, err := c.ask.Write(append(text, '\n')); err != nil {
+		c.End()
+		return nil, fmt.Errorf("the session's process does not hear: %w", err)
+	}
+	return c, nil
+}
+
+// open makes the pipes. Those ends that are the child's are added to theirs, also if it fails.
+func (c *Child) open(s Streams, theirs *[]*os.File) error {
+	pipe := func(toChild bool) (ours, their *os.File, err error) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, nil, err
+		}
+		if toChild {
+			r, w = w, r
+		}
+		*theirs = append(*theirs, w)
+		return r, w, nil
+	}
+	askEnd, reportEnd := (*os.File)(nil), (*os.File)(nil)
+	var err error
+	if c.ask, askEnd, err = pipe(true); err != nil {
+		return err
+	}
+	if c.report, reportEnd, err = pipe(false); err != nil {
+		return err
+	}
+	c.reports = bufio.NewScanner(c.report)
+	c.reports.Buffer(nil, maxReport)
+	c.cmd.ExtraFiles = []*os.File{askEnd, reportEnd} // talk.AskFD, talk.ReportFD
+	if s.TTY {
+		return c.openTerminal(theirs)
+	}
+	var end *os.File
+	if s.In {
+		if c.In, end, err = pipe(true); err != nil {
+			return err
+		}
+		c.cmd.Stdin = end
+	}
+	if s.Out {
+		if c.Out, end, err = pipe(false); err != nil {
+			return err
+		}
+		c.cmd.Stdout = end
+	}
+	if s.Err {
+		if c.Err, end, err = pipe(false); err != nil {
+			return err
+		}
+		c.cmd.Stderr = end
+	}
+	return nil
+}
+
+// openTerminal gives the child a terminal that is its own. The debugger's echoes and signals; this one hands on.
+func (c *Child) openTerminal(theirs *[]*os.File) error {
+	ours, tty, err := pty.Open()
+	if err != nil {
+		return fmt.Errorf("a terminal for the session: %w", err)
+	}
+	*theirs = append(*theirs, tty)
+	c.Terminal, c.In, c.Out = ours, ours, ours
+	if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
+		return fmt.Errorf("a terminal for the session: %w", err)
+	}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty
+	c.cmd.SysProcAttr.Setctty = true // its standard input
+	return nil
+}
+
+// environment is what a session's process has of the agent's: where the cluster is, it need not know. (Pure.)
+func environment(own []string) []string {
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
+	for _, v := range own {
+		name, _, _ := strings.Cut(v, "=")
+		switch strings.ToUpper(name) {
+		case "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CONTAINER_RUNTIME_ENDPOINT", "CONTAINERD_ADDRESS":
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// Next is the child's next report; nil if there is none any more.
+func (c *Child) Next() *talk.Report {
+	for c.reports.Scan() {
+		var r talk.Report
+		if json.Unmarshal(c.reports.Bytes(), &r) == nil {
+			return &r
+		}
+	}
+	return nil
+}
+
+// LetGo tells the child to end.
+func (c *Child) LetGo() {
+	c.let.Do(func() {
+		if c.ask != nil {
+			c.ask.Close()
+		}
+	})
+}
+
+// endTime is how long a child may take to end when it was told to: its guard waits for processes too.
+const endTime = 45 * time.Second
+
+// End tells the child to end, and waits for it. One that does not is killed: its guard takes away what it leaves.
+func (c *Child) End() {
+	c.LetGo()
+	timer := time.AfterFunc(endTime, func() { _ = c.cmd.Process.Kill() })
+	_ = c.cmd.Wait() // it has said by reports how it ended
+	timer.Stop()
+	c.Close()
+}
+
+// Close closes the agent's ends of all pipes. It can be repeated.
+func (c *Child) Close() {
+	c.LetGo()
+	for _, f := range []*os.File{c.report, c.In, c.Out, c.Err, c.Terminal} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

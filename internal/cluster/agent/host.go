@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// spaces are the namespaces of the machine that its sessions run in, by the kernel's names; that of mounts is the last,
+// for the others are found in the agent's own.
+func spaces() []string { return []string{"cgroup", "net", "uts", "ipc", "mnt"} }
+
+// Place is where sessions run: in the namespaces of the machine's first process.
+type Place struct {
+	// Here keeps them in the agent's own, for one that is started by hand, not in a container.
+	Here bool
+}
+
+// do does something on a thread in the machine's own namespaces. What that starts is in them too. An agent that is in
+// them itself goes nowhere.
+func (p Place) do(what func() error) error {
+	if p.Here {
+		return what()
+	}
+	done := make(chan error, 1)
+	go func() {
+		// It is never unlocked: the thread ends with this function, and is used for nothing else.
+		runtime.LockOSThread()
+		err := enterMachine()
+		if err == nil {
+			err = what()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func enterMachine() error {
+	if os.Getpid() == 1 {
+		return errors.New("the agent sees no process but its own: its pod needs hostPID: true")
+	}
+	others := map[string]*os.File{}
+	defer func() {
+		for _, f := range others {
+			f.Close()
+		}
+	}()
+	for _, name := range spaces() {
+		f, err := otherSpace(name)
+		if err != nil {
+			return fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true; "+
+				"for an agent that is not in a container there is --in-place)", err)
+		}
+		if f != nil {
+			others[name] = f
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("the machine's namespaces: %w", err)
+	}
+	for _, name := range spaces() {
+		f := others[name]
+		if f == nil {
+			continue
+		}
+		if err := unix.Setns(int(f.Fd()), 0); err != nil {
+			return fmt.Errorf("the machine's %s namespace: %w (the agent's pod needs privileged: true)", name, err)
+		}
+	}
+	return nil
+}
+
+// otherSpace is the namespace of the machine's first process; nil if the agent is in it.
+func otherSpace(name string) (*os.File, error) {
+	f, err := os.Open(filepath.Join("/proc/1/ns", name))
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	ours, err := os.Stat(filepath.Join("/proc/self/ns", name))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if os.SameFile(theirs, ours) {
+		return nil, f.Close()
+	}
+	return f, nil
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+)
+
+// Records are the sessions of the machine, by what they have written of themselves. Only those are seen which an API
+// has asked for, of the pod with the very uid.
+type Records struct{ Place Place }
+
+// noSession is the error for a session to stop that there is none of.
+type noSession struct{ stop wire.Stop }
+
+func (e *noSession) Error() string {
+	if e.stop.ID != "" {
+		return fmt.Sprintf("pod %s/%s has no debug session %s", e.stop.Pod.Namespace, e.stop.Pod.Name, e.stop.ID)
+	}
+	return fmt.Sprintf("pod %s/%s has no debug session", e.stop.Pod.Namespace, e.stop.Pod.Name)
+}
+
+func asNone(err error, to **noSession) bool { return errors.As(err, to) }
+
+// List implements Running.
+func (m Records) List(pod wire.Pod) (all []wire.Running, err error) {
+	err = m.Place.do(func() error {
+		records, err := guard.Here().Sessions()
+		for _, r := range ofPod(records, pod, "") {
+			all = append(all, wire.Running{ID: r.ID, As: r.As, Container: r.Container, Image: r.Image,
+				Command: r.Command, Profile: r.Profile, By: r.User, Since: r.Since, Until: r.Until})
+		}
+		return err
+	})
+	return all, err
+}
+
+// Stop implements Running.
+func (m Records) Stop(stop wire.Stop) error {
+	return m.Place.do(func() error {
+		machine := guard.Here()
+		records, err := machine.Sessions()
+		if err != nil {
+			return err
+		}
+		own := ofPod(records, stop.Pod, stop.ID)
+		if len(own) == 0 {
+			return &noSession{stop}
+		}
+		var errs []error
+		for _, r := range own {
+			if err := machine.Stop(r, stop.By); err != nil {
+				errs = append(errs, fmt.Errorf("session %s: %w", r.ID, err))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// ofPod are the sessions of a pod, or the one with an ID. (Pure.)
+func ofPod(all []guard.Record, pod wire.Pod, id string) (own []guard.Record) {
+	for _, r := range all {
+		if r.Pod != nil && *r.Pod == (guard.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}) &&
+			(id == "" || r.ID == id) {
+			own = append(own, r)
+		}
+	}
+	return own
+}
+
+// sweep takes away what sessions have left that nobody looks after any more.
+func (p Place) sweep() error {
+	return p.do(func() error {
+		err := guard.Here().Sweep()
+		guard.Here().SweepKept()
+		return err
+	})
+}

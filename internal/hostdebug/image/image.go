@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/containerd/v2/pkg/archive"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
+)
+
+// Image is an image to debug with: of the target's own engine, if that has it, else of its registry.
+type Image struct {
+	Ref string
+	// Own reads an archive of it that the engine has; nil: the registry alone is asked.
+	Own func(ctx context.Context) (io.ReadCloser, error)
+	// Keys are the credentials for registries, and Whose says where they are from, for a user whom one refuses.
+	Keys  authn.Keychain
+	Whose string
+	Note  func(format string, args ...any) // is told what takes time; nil: nobody is
+}
+
+// Unpack implements session.Image.
+func (i *Image) Unpack(ctx context.Context, dir string) (box.Image, error) {
+	img, done, err := i.get(ctx)
+	if err != nil {
+		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
+	}
+	defer done()
+	layers, err := img.Layers()
+	if err != nil {
+		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
+	}
+	for n, l := range layers {
+		if err := unpackLayer(ctx, l, dir); err != nil {
+			return box.Image{}, fmt.Errorf("image %s: layer %d of %d: %w", i.Ref, n+1, len(layers), err)
+		}
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
+	}
+	return configOf(&config.Config, func(file string) ([]byte, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		return root.ReadFile(file)
+	})
+}
+
+// get is the image, and what is to be done when it has been read.
+func (i *Image) get(ctx context.Context) (v1.Image, func(), error) {
+	var absent error
+	if i.Own != nil {
+		img, done, err := i.local(ctx)
+		if err == nil {
+			return img, done, nil
+		}
+		absent = fmt.Errorf("the container's engine does not have it: %w", err)
+	}
+	img, err := i.pull(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, absent)
+	}
+	return img, func() {}, nil
+}
+
+// pull is the image of its registry.
+func (i *Image) pull(ctx context.Context) (v1.Image, error) {
+	ref, err := name.ParseReference(i.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if i.Note != nil {
+		i.Note("pulling image %s", ref)
+	}
+	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(i.Keys),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+	if refused := (*transport.Error)(nil); errors.As(err, &refused) &&
+		(refused.StatusCode == http.StatusUnauthorized || refused.StatusCode == http.StatusForbidden) {
+		return nil, fmt.Errorf("%w (%s)", err, i.Whose)
+	}
+	return img, err
+}
+
+// local is the image out of the target's own engine, as an archive that is gone with its last reader.
+func (i *Image) local(ctx context.Context) (v1.Image, func(), error) {
+	from, err := i.Own(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer from.Close()
+	file, err := os.CreateTemp("", "wherry-debug-image-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	size, err := io.Copy(file, from)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(file, 0, size)), nil }
+	img, err := tarball.Image(open, nil)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return img, func() { file.Close() }, nil
+}
+
+func unpackLayer(ctx context.Context, l v1.Layer, dir string) error {
+	r, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = archive.Apply(ctx, dir, r)
+	return err
+}
+
+// configOf is what an image's configuration says of the process to run. read reads a file of the image.
+func configOf(c *v1.Config, read func(string) ([]byte, error)) (box.Image, error) {
+	img := box.Image{Command: append(append([]string{}, c.Entrypoint...), c.Cmd...), Env: c.Env, WorkDir: c.WorkingDir}
+	user, group, _ := strings.Cut(c.User, ":")
+	var err error
+	if img.UID, img.GID, err = idsOf(user, group, read); err != nil {
+		return img, fmt.Errorf("its user %q: %w; name another with --user", c.User, err)
+	}
+	return img, nil
+}
+
+// idsOf finds the numbers of a user and a group, by the image's own files where they are names.
+func idsOf(user, group string, read func(string) ([]byte, error)) (uid, gid uint32, err error) {
+	if user != "" {
+		n, perr := strconv.ParseUint(user, 10, 31)
+		key := 0
+		if perr == nil {
+			key = 2
+		}
+		uid = uint32(n)
+		passwd, rerr := read("etc/passwd")
+		line := entry(string(passwd), key, user, 4)
+		switch {
+		case line != nil:
+			u, uerr := strconv.ParseUint(line[2], 10, 31)
+			g, gerr := strconv.ParseUint(line[3], 10, 31)
+			if err := errors.Join(uerr, gerr); err != nil {
+				return 0, 0, err
+			}
+			uid, gid = uint32(u), uint32(g)
+		case perr != nil:
+			return 0, 0, errors.Join(errors.New("there is no such user in the image's /etc/passwd"), rerr)
+		}
+	}
+	if group == "" {
+		return uid, gid, nil
+	}
+	if n, err := strconv.ParseUint(group, 10, 31); err == nil {
+		return uid, uint32(n), nil
+	}
+	groups, rerr := read("etc/group")
+	line := entry(string(groups), 0, group, 3)
+	if line == nil {
+		return 0, 0, errors.Join(errors.New("there is no such group in the image's /etc/group"), rerr)
+	}
+	n, err := strconv.ParseUint(line[2], 10, 31)
+	return uid, uint32(n), err
+}
+
+// entry is the line of a file like /etc/passwd whose field has a value, in at least so many fields; nil without one.
+func entry(text string, field int, value string, least int) []string {
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) >= least && f[field] == value {
+			return f
+		}
+	}
+	return nil
+}
