@@ -33,6 +33,7 @@ const (
 	ParamProfile  = "profile"  // shell; default: general
 	ParamUser     = "user"     // UID[:GID]
 	ParamWritable = "writable" // of the containers' files; true or false
+	ParamTerm     = "term"     // the client's terminal, as TERM says it; with tty
 	ParamTTL      = "ttl"      // a duration, at most the API's own limit
 	ParamMemory   = "memory"   // a quantity
 	ParamCPUs     = "cpus"     // a quantity

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package debugapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/debug/record"
+)
+
+// Reasons of events about a pod.
+const (
+	reasonStarted = "DebugSessionStarted"
+	reasonEnded   = "DebugSessionEnded"
+)
+
+const (
+	// tellTime is how long an event may take to be written.
+	tellTime = 10 * time.Second
+	// maxCommand bounds a command in an event, in bytes.
+	maxCommand = 100
+)
+
+// events says at a pod who debugs it. That is for those who look at the pod: what nobody may get around is in the audit
+// log.
+type events struct {
+	client kubernetes.Interface
+	log    *slog.Logger
+}
+
+// telling is a session of which it was said that it has started.
+type telling struct {
+	events  *events
+	pod     *corev1.Pod
+	session wire.Session
+	since   time.Time
+	said    chan struct{} // closed when the first event was written or could not be
+}
+
+// started says that a session has started; nobody waits for it.
+func (e *events) started(pod *corev1.Pod, s wire.Session) *telling {
+	t := &telling{events: e, pod: pod, session: s, since: time.Now(), said: make(chan struct{})}
+	go func() {
+		defer close(t.said)
+		e.write(pod, s.Container, "started", reasonStarted, s.ID, fmt.Sprintf("%s started %s", s.By, described(s)))
+	}()
+	return t
+}
+
+// ended says how a session has ended.
+func (t *telling) ended(end record.End) {
+	<-t.said
+	t.events.write(t.pod, t.session.Container, "ended", reasonEnded, t.session.ID, endWords(t.session, end,
+		time.Since(t.since)))
+}
+
+// endWords are those of the event that a session has ended.
+func endWords(s wire.Session, end record.End, took time.Duration) string {
+	how := "its client or its connection has gone"
+	switch {
+	case end.ExitCode != nil:
+		how = fmt.Sprintf("exit code %d", *end.ExitCode)
+	case end.Message != "":
+		how = cut(end.Message)
+	case end.Reason != "":
+		how = end.Reason
+	}
+	return fmt.Sprintf("%s of %s ended after %v: %s", described(s), s.By, took.Round(time.Second), how)
+}
+
+// described is a session in a few words.
+func described(s wire.Session) string {
+	parts := []string{fmt.Sprintf("debug session %s (%s", s.ID, s.As)}
+	if s.Container != "" {
+		parts = append(parts, "container "+s.Container)
+	}
+	if s.Image != "" {
+		parts = append(parts, "image "+s.Image)
+	}
+	if s.Profile != "" {
+		parts = append(parts, "profile "+s.Profile)
+	}
+	if s.Writable {
+		parts = append(parts, "writable")
+	}
+	if len(s.Command) > 0 {
+		parts = append(parts, "command "+cut(strings.Join(s.Command, " ")))
+	}
+	return strings.Join(parts, ", ") + ")"
+}
+
+// cut bounds words that somebody else has chosen.
+func cut(text string) string {
+	if len(text) <= maxCommand {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxCommand], "") + "…"
+}
+
+func (e *events) write(pod *corev1.Pod, container, suffix, reason, id, message string) {
+	ctx, cancel := context.WithTimeout(context.Background(), tellTime)
+	defer cancel()
+	if _, err := e.client.CoreV1().Events(pod.Namespace).Create(ctx,
+		event(pod, container, suffix, reason, id, message, metav1.Now()), metav1.CreateOptions{}); err != nil {
+		e.log.Warn("an event about a session cannot be written", "pod", pod.Namespace+"/"+pod.Name, "event", reason,
+			"session", id, "err", err)
+	}
+}
+
+// event is one of a pod.
+func event(pod *corev1.Pod, container, suffix, reason, id, message string, now metav1.Time) *corev1.Event {
+	path := ""
+	if container != "" {
+		path = fmt.Sprintf("spec.containers{%s}", container)
+	}
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: eventName(pod.Name, id, suffix), Namespace: pod.Namespace},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name,
+			UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path},
+		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
+		Source: corev1.EventSource{Component: wire.APIName}, ReportingController: wire.APIName,
+	}
+}
+
+// maxPodInName bounds the pod's part in an event's name, in bytes: a pod may have as long a name as an event.
+const maxPodInName = 200
+
+func eventName(pod, id, suffix string) string {
+	return strings.TrimRight(pod[:min(len(pod), maxPodInName)], "-.") + "." + id + "." + suffix
+}

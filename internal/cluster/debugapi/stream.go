@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package debugapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gorilla/websocket"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/cluster/debugapi/options"
+	"github.com/wherryproject/wherry/internal/cluster/debugapi/rights"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/debug/record"
+	"github.com/wherryproject/wherry/internal/streams"
+)
+
+// streaming serves pods/shell, pods/exec and pods/files.
+type streaming struct {
+	server *Server
+	empty  runtime.Object
+	as     string
+}
+
+var (
+	_ rest.Connecter       = streaming{}
+	_ rest.StorageMetadata = streaming{}
+)
+
+// New implements rest.Storage.
+func (c streaming) New() runtime.Object { return c.empty.DeepCopyObject() }
+
+// Destroy implements rest.Storage.
+func (streaming) Destroy() {}
+
+// ProducesMIMETypes implements rest.StorageMetadata.
+func (c streaming) ProducesMIMETypes(string) []string { return []string{"*/*"} }
+
+// ProducesObject implements rest.StorageMetadata.
+func (streaming) ProducesObject(string) any { return "" }
+
+// ConnectMethods implements rest.Connecter.
+func (streaming) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
+
+// NewConnectOptions implements rest.Connecter.
+func (c streaming) NewConnectOptions() (runtime.Object, bool, string) { return c.New(), false, "" }
+
+// Connect implements rest.Connecter: admission has seen the options.
+func (c streaming) Connect(ctx context.Context, name string, opts runtime.Object, r rest.Responder) (http.Handler,
+	error) {
+	pod, err := c.server.pod(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	session, err := c.server.session(pod, opts)
+	if err != nil {
+		return nil, err
+	}
+	needs := rights.Needs(pod, rights.Request{As: c.as, Profile: session.Profile, Writable: session.Writable})
+	if err := c.server.allowed(ctx, name, needs); err != nil {
+		return nil, err
+	}
+	agent, err := c.server.agents.of(pod)
+	if err != nil {
+		return nil, err
+	}
+	user, _ := request.UserFrom(ctx) // allowed has seen it
+	session.By, session.ID = user.GetName(), newID()
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if c.as == wire.Files && !websocket.IsWebSocketUpgrade(req) && req.Header.Get("Upgrade") == "" {
+			c.server.archive(w, req, pod, agent, session, r)
+			return
+		}
+		c.server.join(w, req, pod, agent, session, r)
+	}), nil
+}
+
+// session is what the agent is asked for; who asks is not in it yet.
+func (s *Server) session(pod *corev1.Pod, opts runtime.Object) (session wire.Session, err error) {
+	switch o := opts.(type) {
+	case *options.Shell:
+		if o.Container, err = container(pod, o.Container); err != nil {
+			return session, err
+		}
+		session, err = o.Session(s.config.Limits)
+	case *options.Exec:
+		if o.Container != "" {
+			if err := known(pod, o.Container); err != nil {
+				return session, err
+			}
+		}
+		session, err = o.Session(s.config.Limits)
+	case *options.Files:
+		if o.Container, err = container(pod, o.Container); err != nil {
+			return session, err
+		}
+		session, err = o.Session(s.config.Limits)
+	default:
+		return session, apierrors.NewInternalError(fmt.Errorf("options are a %T", opts))
+	}
+	if err != nil {
+		return session, apierrors.NewBadRequest(err.Error())
+	}
+	session.Pod, session.Order = about(pod), order(pod)
+	return session, nil
+}
+
+// newID is a session's name, which nobody guesses.
+func newID() string {
+	var id [6]byte
+	_, _ = rand.Read(id[:]) // it does not fail
+	return hex.EncodeToString(id[:])
+}
+
+// join connects a client with a session that is made for it.
+func (s *Server) join(w http.ResponseWriter, req *http.Request, pod, agent *corev1.Pod, session wire.Session,
+	r rest.Responder) {
+	if err := speaks(req); err != nil {
+		r.Error(err)
+		return
+	}
+	done, err := s.open.begin()
+	if err != nil {
+		r.Error(err)
+		return
+	}
+	defer done()
+	answer, err := s.reach.session(req.Context(), agent, session, req)
+	if err != nil {
+		r.Error(err)
+		return
+	}
+	defer s.open.stopping(answer.Close)()
+	told := s.events.started(pod, session)
+	record.Stream(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if err := answer.Join(w, connect.EarlyReader(req)); err != nil {
+			r.Error(apierrors.NewInternalError(err))
+		}
+	}), told.ended).ServeHTTP(w, req)
+}
+
+// speaks refuses a client that speaks another protocol than the agents do.
+func speaks(req *http.Request) error {
+	if !websocket.IsWebSocketUpgrade(req) {
+		return apierrors.NewBadRequest("this needs WebSocket; SPDY and plain HTTP will not do: a kubectl of at least version 1.31, or wherry debug, speaks it")
+	}
+	if !slices.Contains(websocket.Subprotocols(req), streams.V5) {
+		return apierrors.NewBadRequest(fmt.Sprintf("the client speaks %q of WebSocket's protocols: %s is needed",
+			websocket.Subprotocols(req), streams.V5))
+	}
+	return nil
+}
