@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustering
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/progress"
+)
+
+// judge says whether an object is as it should be, and how far it is.
+type judge func(*unstructured.Unstructured) (done bool, say string, err error)
+
+// await waits until the API and the agents run and kube-apiserver reaches the API.
+func (c *connection) await(ctx context.Context, t cmdline.Terminal, namespace string) error {
+	apps := c.objects.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(namespace)
+	if err := until(ctx, t, apps, apiName, judgeDeployment); err != nil {
+		return err
+	}
+	daemons := c.objects.Resource(appsv1.SchemeGroupVersion.WithResource("daemonsets")).Namespace(namespace)
+	if err := until(ctx, t, daemons, agentName, c.judgeAgents(ctx)); err != nil {
+		return err
+	}
+	return until(ctx, t, c.objects.Resource(apiServices()), registrationName, judgeRegistration)
+}
+
+// until watches one object until it is as it should be.
+func until(ctx context.Context, t cmdline.Terminal, at dynamic.ResourceInterface, name string, decide judge) error {
+	only := fields.OneTermEqualSelector("metadata.name", name).String()
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = only
+			return at.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = only
+			return at.Watch(ctx, o)
+		},
+	}
+	said := ""
+	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
+		o, is := e.Object.(*unstructured.Unstructured)
+		if e.Type == watch.Deleted {
+			return false, fmt.Errorf("%s was deleted meanwhile", name)
+		}
+		if !is {
+			return false, nil
+		}
+		done, say, err := decide(o)
+		if say != "" && say != said {
+			said = say
+			fmt.Fprintln(t.Err, say)
+		}
+		return done, err
+	})
+	return err
+}
+
+func judgeDeployment(o *unstructured.Unstructured) (bool, string, error) {
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+		return false, "", err
+	}
+	s := progress.Workload(&d)
+	if s.Text != "" {
+		s.Text = "API: " + s.Text
+	}
+	return s.Ready, s.Text, nil
+}
+
+func (c *connection) judgeAgents(ctx context.Context) judge {
+	return func(o *unstructured.Unstructured) (bool, string, error) {
+		var d appsv1.DaemonSet
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+			return false, "", err
+		}
+		nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return false, "", err
+		}
+		done, say := rolledOut(&d, nodes.Items)
+		return done, say, nil
+	}
+}
+
+func judgeRegistration(o *unstructured.Unstructured) (bool, string, error) {
+	c := conditionOf(o, "Available")
+	if c.True {
+		return true, "API: available", nil
+	}
+	return false, "API: not available yet: " + oneSentence(c.Reason, c.Message), nil
+}
+
+// tell says on which nodes no agent runs and why, and, if waiting was in vain, why that was.
+func (c *connection) tell(ctx context.Context, t cmdline.Terminal, vain error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	f, err := c.look(ctx)
+	if err != nil {
+		return errors.Join(vain, err)
+	}
+	s := stateOf(f)
+	for _, a := range s.Agents {
+		if !a.Ready {
+			fmt.Fprintf(t.Err, "no agent runs on node %s: %s\n", a.Node, a.Why)
+		}
+	}
+	switch {
+	case vain == nil:
+		fmt.Fprintln(t.Err, "pods can be debugged by whoever has the role for it, for example: kubectl create rolebinding "+
+			"debuggers -n NAMESPACE --clusterrole=wherry-debug --user=NAME")
+		return nil
+	case s.API.Why != "":
+		return fmt.Errorf("everything was applied, and not all of it runs: %s\nwherry cluster status says more", s.API.Why)
+	case watchtools.ErrWaitTimeout != nil && errors.Is(vain, context.DeadlineExceeded) || ctx.Err() == nil:
+		return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
+	}
+	return vain
+}
