@@ -28,6 +28,7 @@ Then wherry debug, exec, cp, why and capture use it without being told.`,
 		Args: cmdline.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newInstall(t), newStatus(t), newUninstall(t), newManifest(t), newChart(t), newImage(t))
+	cmd.AddCommand(newInstall(t), newStatus(t), newUninstall(t), newManifest(t), newChart(t), newImage(t),
+		NewAPI(t))
 	return cmd
 }

@@ -17,12 +17,6 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/record"
 )
 
-// Reasons of events about a pod.
-const (
-	reasonStarted = "DebugSessionStarted"
-	reasonEnded   = "DebugSessionEnded"
-)
-
 const (
 	// tellTime is how long an event may take to be written.
 	tellTime = 10 * time.Second
@@ -51,7 +45,7 @@ func (e *events) started(pod *corev1.Pod, s wire.Session) *telling {
 	t := &telling{events: e, pod: pod, session: s, since: time.Now(), said: make(chan struct{})}
 	go func() {
 		defer close(t.said)
-		e.write(pod, s.Container, "started", reasonStarted, s.ID, fmt.Sprintf("%s started %s", s.By, described(s)))
+		e.write(pod, "started", wire.EventStarted, wire.NotedOf(s), fmt.Sprintf("%s started %s", s.By, described(s)))
 	}()
 	return t
 }
@@ -59,22 +53,30 @@ func (e *events) started(pod *corev1.Pod, s wire.Session) *telling {
 // ended says how a session has ended.
 func (t *telling) ended(end record.End) {
 	<-t.said
-	t.events.write(t.pod, t.session.Container, "ended", reasonEnded, t.session.ID, endWords(t.session, end,
-		time.Since(t.since)))
+	note := wire.NotedOf(t.session)
+	note.ExitCode = end.ExitCode
+	if end.ExitCode == nil {
+		note.Why = howEnded(end)
+	}
+	t.events.write(t.pod, "ended", wire.EventEnded, note, endWords(t.session, end, time.Since(t.since)))
 }
 
 // endWords are those of the event that a session has ended.
 func endWords(s wire.Session, end record.End, took time.Duration) string {
-	how := "its client or its connection has gone"
+	return fmt.Sprintf("%s of %s ended after %v: %s", described(s), s.By, took.Round(time.Second), howEnded(end))
+}
+
+// howEnded is how a session ended, in a few words.
+func howEnded(end record.End) string {
 	switch {
 	case end.ExitCode != nil:
-		how = fmt.Sprintf("exit code %d", *end.ExitCode)
+		return fmt.Sprintf("exit code %d", *end.ExitCode)
 	case end.Message != "":
-		how = cut(end.Message)
+		return cut(end.Message)
 	case end.Reason != "":
-		how = end.Reason
+		return end.Reason
 	}
-	return fmt.Sprintf("%s of %s ended after %v: %s", described(s), s.By, took.Round(time.Second), how)
+	return "its client or its connection has gone"
 }
 
 // described is a session in a few words.
@@ -106,24 +108,26 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxCommand], "") + "…"
 }
 
-func (e *events) write(pod *corev1.Pod, container, suffix, reason, id, message string) {
+func (e *events) write(pod *corev1.Pod, suffix, reason string, note wire.Noted, message string) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellTime)
 	defer cancel()
 	if _, err := e.client.CoreV1().Events(pod.Namespace).Create(ctx,
-		event(pod, container, suffix, reason, id, message, metav1.Now()), metav1.CreateOptions{}); err != nil {
+		event(pod, suffix, reason, note, message, metav1.Now()), metav1.CreateOptions{}); err != nil {
 		e.log.Warn("an event about a session cannot be written", "pod", pod.Namespace+"/"+pod.Name, "event", reason,
-			"session", id, "err", err)
+			"session", note.ID, "err", err)
 	}
 }
 
 // event is one of a pod.
-func event(pod *corev1.Pod, container, suffix, reason, id, message string, now metav1.Time) *corev1.Event {
+func event(pod *corev1.Pod, suffix, reason string, note wire.Noted, message string,
+	now metav1.Time) *corev1.Event {
 	path := ""
-	if container != "" {
-		path = fmt.Sprintf("spec.containers{%s}", container)
+	if note.Container != "" {
+		path = fmt.Sprintf("spec.containers{%s}", note.Container)
 	}
 	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: eventName(pod.Name, id, suffix), Namespace: pod.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: eventName(pod.Name, note.ID, suffix), Namespace: pod.Namespace,
+			Annotations: map[string]string{wire.AnnotationNoted: note.Text()}},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name,
 			UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path},
 		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,

@@ -37,7 +37,6 @@ const (
 	ParamTTL      = "ttl"      // a duration, at most the API's own limit
 	ParamMemory   = "memory"   // a quantity
 	ParamCPUs     = "cpus"     // a quantity
-	ParamTerm     = "term"     // shell, exec: the kind of the client's terminal, for TERM
 	ParamOp       = "op"       // files: OpPack or OpUnpack
 	ParamPath     = "path"     // files: in the container
 	ParamTotal    = "total"    // files, OpPack: say "total N" (bytes) first on the error stream
