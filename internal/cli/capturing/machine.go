@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/capture"
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/debug/evidence"
