@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/capturing"
+	"github.com/wherryproject/wherry/internal/cli/clustering"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/images"
 	"github.com/wherryproject/wherry/internal/cli/networks"
@@ -54,11 +55,26 @@ func Main(args []string) int {
 	switch filepath.Base(args[0]) {
 	case "kubectl", "wherry-kubectl":
 		return kubectl(t, args[1:])
+	case pluginFile:
+		return runAs(pluginName, t, args[1:])
+	case pluginCompletion:
+		return runAs(pluginName, t, append([]string{cobra.ShellCompRequestCmd}, args[1:]...))
 	}
 	return run(t, args[1:])
 }
 
-func run(t Terminal, args []string) int {
+// As a plug-in of kubectl the program is called by the first name, and is told by kubectl to complete words by the
+// second. A person knows it by the third, which messages say.
+const (
+	pluginFile       = "kubectl-wherry"
+	pluginCompletion = "kubectl_complete-wherry"
+	pluginName       = "kubectl wherry"
+)
+
+func run(t Terminal, args []string) int { return runAs("wherry", t, args) }
+
+// runAs runs the program under the name by which the user knows it.
+func runAs(name string, t Terminal, args []string) int {
 	t = t.Plain()
 	defer plain.Flush(t.Err)
 	defer plain.Flush(t.Out)
@@ -68,6 +84,7 @@ func run(t Terminal, args []string) int {
 		t.Out = out
 	}
 	root := New(t)
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if unknown := cmdline.UnknownFirst(root, args); unknown != nil {
@@ -153,7 +170,7 @@ Or run a pod in the foreground, without a server of its own:
 		&cobra.Group{ID: "other", Title: "Other:"})
 	for _, c := range []*cobra.Command{newRun(t), pods.NewDebug(t, kubectlOn(t)), pods.NewExec(t), pods.NewCp(t),
 		onhost.NewPs(t), podwhy.New(t), newTimeline(t), capturing.New(t), newAudit(t), newKubectl(t),
-		images.NewImage(t), images.NewImages(t), volumes.New(t), networks.New(t)} {
+		images.NewImage(t), images.NewImages(t), volumes.New(t), networks.New(t), clustering.New(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}

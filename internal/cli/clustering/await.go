@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -125,7 +126,7 @@ func (c *connection) tell(ctx context.Context, t cmdline.Terminal, vain error) e
 		return nil
 	case s.API.Why != "":
 		return fmt.Errorf("everything was applied, and not all of it runs: %s\nwherry cluster status says more", s.API.Why)
-	case watchtools.ErrWaitTimeout != nil && errors.Is(vain, context.DeadlineExceeded) || ctx.Err() == nil:
+	case wait.Interrupted(vain):
 		return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
 	}
 	return vain

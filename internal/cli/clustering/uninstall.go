@@ -147,7 +147,7 @@ func (p *plan) remove(ctx context.Context, t cmdline.Terminal) error {
 		if err != nil {
 			return err
 		}
-		uid, background := o.GetUID(), metav1.DeletePropagationForeground
+		uid, background := o.GetUID(), metav1.DeletePropagationBackground
 		err = at.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background,
 			Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {

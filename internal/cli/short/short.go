@@ -48,7 +48,7 @@ type plan struct {
 
 // plan is the session that the arguments ask for; false if the main program is to see to them.
 func (w world) plan() (*plan, bool) {
-	if len(w.args) < 3 || strings.HasSuffix(filepath.Base(w.args[0]), "kubectl") || w.proxied() {
+	if len(w.args) < 3 || kubectls(filepath.Base(w.args[0])) || w.proxied() {
 		return nil, false
 	}
 	switch w.args[1] {
@@ -58,6 +58,12 @@ func (w world) plan() (*plan, bool) {
 		return w.exec(w.args[2:])
 	}
 	return nil, false
+}
+
+// kubectls tells a name by which the program is kubectl, or completes words for kubectl: what follows is no command of
+// wherry's to carry out.
+func kubectls(name string) bool {
+	return strings.HasSuffix(name, "kubectl") || strings.HasPrefix(name, "kubectl_complete")
 }
 
 func (w world) debug(args []string) (*plan, bool) {

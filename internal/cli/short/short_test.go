@@ -94,6 +94,7 @@ func TestPlan(t *testing.T) {
 		"kubectl exec web -- true":                      "",
 		"wherry-kubectl debug web -it":                  "",
 		"wherry __complete debug web":                   "",
+		"kubectl_complete-wherry debug web --":          "", // it is to complete words, not to start a session
 	} {
 		p, ok := of(env, strings.Fields(line)...).plan()
 		got := ""
