@@ -35,10 +35,13 @@ func ContainerdPlace() Place {
 		"/run/docker/containerd/containerd.sock"}}
 }
 
-// CRIPlace is that of a runtime of Kubernetes.
+// CRIPlace is that of a runtime of Kubernetes. Distributions that bring their own are looked at first: a containerd of
+// the machine's may be there for Docker alone. Wherry's own is the last.
 func CRIPlace() Place {
-	return Place{"a CRI runtime", "CONTAINER_RUNTIME_ENDPOINT", []string{"/run/containerd/containerd.sock",
-		"/run/crio/crio.sock", "/run/cri-dockerd.sock"}}
+	return Place{"a CRI runtime", "CONTAINER_RUNTIME_ENDPOINT", []string{
+		"/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock",
+		"/var/snap/microk8s/common/run/containerd.sock", "/run/containerd/containerd.sock", "/run/crio/crio.sock",
+		"/run/cri-dockerd.sock", "/var/lib/wherry/cri.sock"}}
 }
 
 // Absent is the error for an engine that is not on this machine, where nobody has said that it were.

@@ -79,7 +79,7 @@ control_plane() {
 		--requestheader-extra-headers-prefix=X-Remote-Extra- \
 		--proxy-client-cert-file="$pki/front-proxy.crt" --proxy-client-key-file="$pki/front-proxy.key" \
 		--service-account-issuer=https://kubernetes.default.svc.cluster.local \
-		--service-account-key-file="$pki/sa.key" --service-account-signing-key-file="$pki/sa.key"
+		--service-account-key-file="$pki/sa.key" --service-account-signing-key-file="$pki/sa.key" ${APISERVER_FLAGS:-}
 	until_true "the API server is ready" k get --raw /readyz
 	part kube-controller-manager --kubeconfig="$pki/controllers.kubeconfig" --use-service-account-credentials \
 		--authentication-kubeconfig="$pki/controllers.kubeconfig" --authorization-kubeconfig="$pki/controllers.kubeconfig" \

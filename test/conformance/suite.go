@@ -41,6 +41,8 @@ import (
 	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	_ "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	// The node on which debugging is installed (test/cluster).
+	_ "k8s.io/kubernetes/cmd/kubelet/app"
 	_ "k8s.io/kubernetes/plugin/pkg/auth/authenticator/token/bootstrap"
 	_ "k8s.io/kubernetes/test/images/agnhost/netexec"
 	_ "k8s.io/kubernetes/test/images/agnhost/openidmetadata"
