@@ -4,6 +4,7 @@
 //
 //	wire      the words between the command line, the API and the agents
 //	agent     one on each node: runs sessions beside the containers of its node, for the API alone
+//	sessionchild  the process that an agent starts for one session
 //	debugapi  the aggregated API, debug.wherry.dev: who may do what with which pod, and where its agent is
 //	manifest  what is installed in a cluster, from one source
 //

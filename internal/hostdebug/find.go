@@ -25,7 +25,9 @@ func Engine(ctx context.Context, kind target.Engine, o engines.Options) (engines
 	case target.CRI:
 		e, err = byrpc.NewCRI(ctx, o)
 	default:
-		o.Snapshots = byrpc.Snapshots(o)
+		there := o
+		there.Address = "" // that is Docker's
+		o.Snapshots = byrpc.Snapshots(there)
 		plain, err := engines.Of(ctx, kind, o)
 		return plain, func() error { return nil }, err
 	}

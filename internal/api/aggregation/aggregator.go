@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/upstream"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -75,13 +76,13 @@ func New(o Options) *Aggregator {
 // judge refuses to give a group of this server itself to a Service: those who would mend it could not.
 func (a *Aggregator) judge(obj runtime.Object) error {
 	s, ok := obj.(*apiregistration.APIService)
-	if !ok || s.Spec.Service == nil || !a.own(s.Spec.Group) {
+	if !ok || s.Spec.Service == nil || !a.own(s.Spec.Group, s.Spec.Version) {
 		return nil
 	}
 	return apierrors.NewInvalid(apiregistration.Kind("APIService"), s.Name, field.ErrorList{
 		field.Forbidden(field.NewPath("spec", "service"), "group "+quoted(s.Spec.Group)+
-			" is served by this server itself; of its groups only "+metricsv1beta1.GroupName+
-			" can be given to another server"),
+			" is served by this server itself; of its groups only "+metricsv1beta1.GroupName+" can be given to another server, and "+
+			wire.Group+" in a version that this server does not serve"),
 	})
 }
 
@@ -92,13 +93,14 @@ func quoted(group string) string {
 	return group
 }
 
-// own are the groups that are never given away.
-func (a *Aggregator) own(group string) bool {
+// own are the groups that are never given away. That of debugging has a version of which any cluster's server is to hand
+// requests on.
+func (a *Aggregator) own(group, version string) bool {
 	if group == metricsv1beta1.GroupName {
 		return false
 	}
 	for _, l := range a.o.Local {
-		if l.GV.Group == group {
+		if l.GV.Group == group && (group != wire.Group || l.GV.Version == version) {
 			return true
 		}
 	}

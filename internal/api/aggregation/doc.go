@@ -8,5 +8,6 @@
 // documents (discovery, OpenAPI v3), and Kubernetes' own controllers of whether it is available.
 //
 // Its law: before the first such APIService nothing runs and nothing is kept; a group of this server itself is never
-// given away, but for metrics.k8s.io; and what is behind a route learns who asks from this server's certificate alone.
+// given away, but for metrics.k8s.io, and a version of debug.wherry.dev that it does not serve; and what is behind a
+// route learns who asks from this server's certificate alone.
 package aggregation

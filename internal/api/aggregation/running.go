@@ -150,7 +150,7 @@ func (a *Aggregator) renewed() {
 func (a *Aggregator) route(r *running) *table {
 	cert, key := a.o.Certificate.PEM()
 	t := newTable(r.services, a.routes.Load(), func(s *v1.APIService) *route {
-		if a.own(s.Spec.Group) || s.Spec.Group == "" {
+		if a.own(s.Spec.Group, s.Spec.Version) || s.Spec.Group == "" {
 			return nil // stored by an earlier version, or by another server of the same store
 		}
 		return newRoute(s, a.o, cert, key)

@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
-	utilexec "k8s.io/utils/exec"
+	utilexec "k8s.io/client-go/util/exec"
 
 	"github.com/wherryproject/wherry/internal/cluster/debugapi/rights"
 	"github.com/wherryproject/wherry/internal/cluster/wire"

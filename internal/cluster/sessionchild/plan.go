@@ -61,7 +61,7 @@ func targetOf(w wire.Session, pod *byrpc.Pod) (*engines.Container, error) {
 		return nil, &badRequest{http.StatusNotFound, "NotFound",
 			fmt.Sprintf("container %s of pod %s/%s has not been made on this node yet, or is not kept there any more",
 				w.Container, w.Pod.Namespace, w.Pod.Name)}
-	case one.Container == nil:
+	case one.Err != nil:
 		return nil, fmt.Errorf("container %s: %w", one.Name, one.Err)
 	case one.Container.Alive() || !w.Writable:
 		return one.Container, nil
@@ -78,7 +78,7 @@ func neighbours(w wire.Session, pod *byrpc.Pod) (all []*engines.Container, notes
 		case name == w.Container:
 		case one == nil:
 			notes = append(notes, fmt.Sprintf("container %s has no files on this node", name))
-		case one.Container == nil:
+		case one.Err != nil:
 			notes = append(notes, fmt.Sprintf("container %s is not shown: %v", name, one.Err))
 		default:
 			all = append(all, one.Container)

@@ -5,7 +5,9 @@ package agenttest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,6 +38,16 @@ func NewClient(t testing.TB, pki *PKI, address, node string, cert *tls.Certifica
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 	}
 	return &Client{t, address, config}
+}
+
+// For is it for another test.
+func (c *Client) For(t testing.TB) *Client { return &Client{t, c.address, c.config} }
+
+// NewID makes up the ID of a session.
+func NewID() string {
+	var id [6]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
 }
 
 // Config is how it speaks TLS, for a test to change.

@@ -234,7 +234,6 @@ func (c *Containerd) List(ctx context.Context) ([]*engines.Container, error) {
 // Snapshots finds the layers that another engine, Docker, keeps in containerd under its container's ID.
 func Snapshots(o engines.Options) func(ctx context.Context, namespace, id string) (*engines.Layers, error) {
 	return func(ctx context.Context, namespace, id string) (*engines.Layers, error) {
-		o.Address = "" // that was Docker's
 		c, err := NewContainerd(ctx, o)
 		if err != nil {
 			return nil, err

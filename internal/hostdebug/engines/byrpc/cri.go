@@ -59,7 +59,11 @@ func (c *CRI) Find(ctx context.Context, t target.Target) (*engines.Container, er
 	if err != nil {
 		return nil, fmt.Errorf("socket %s: %s", c.socket, cri.Message(err))
 	}
-	return c.describe(ctx, one, got)
+	d, err := c.describe(ctx, one, got)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // meant is the container that a target means: the newest of a pod's name and its own, or the one whose ID begins so.
@@ -99,7 +103,7 @@ func meant(list []*runtimeapi.Container, t target.Target) (*runtimeapi.Container
 	return one, nil
 }
 
-// describe is what a runtime knows of a container.
+// describe is what a runtime knows of a container. With an error for its files there is the rest.
 func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 	got *runtimeapi.ContainerStatusResponse) (*engines.Container, error) {
 	s := got.GetStatus()
@@ -134,8 +138,8 @@ func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 	}
 	if !d.Alive() && info.Key != "" {
 		layers, err := Snapshots(engines.Options{Address: c.containerd(), Getenv: c.o.Getenv})(ctx, "k8s.io", info.Key)
-		if err != nil {
-			return nil, err
+		if err != nil { // what else is known of it is
+			return d, fmt.Errorf("its files: %w", err)
 		}
 		d.Layers = layers
 	}

@@ -47,7 +47,7 @@ type PodContainer struct {
 	ImageRef string // what the runtime calls its image: a digest or an ID
 
 	*engines.Container       // nil: it cannot be told
-	Err                error // why not
+	Err                error // why not, or why not its files
 }
 
 // Pod asks for a pod. The error is a [NotHere] where it is not the runtime's, with this very uid.
