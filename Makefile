@@ -62,6 +62,8 @@ SHARE := bin/share
 .PHONY: install
 install: build manual ## Install bin/wherry, its manual pages and completions below $(PREFIX)
 	$(ASROOT) install -D -m 755 bin/wherry $(INTO)/bin/wherry
+	$(ASROOT) ln -sf wherry $(INTO)/bin/kubectl-wherry
+	$(ASROOT) ln -sf wherry $(INTO)/bin/kubectl_complete-wherry
 	@cd $(SHARE) && find . -type f | while read -r f; do $(ASROOT) install -D -m 644 "$$f" "$(abspath $(INTO))/share/$$f" || exit 1; done
 	@echo "installed below $(INTO); to have the server started at boot: sudo wherry service install"
 
@@ -74,14 +76,19 @@ manual: bin/wherry ## Write manual pages and completions into bin/share
 	bin/wherry completion fish > $(SHARE)/fish/vendor_completions.d/wherry.fish
 	go run ./tools/man $(SHARE)/man/man1
 
+ARCHS ?= amd64 arm64
+.PHONY: images
+images: build ## The image of wherry for clusters, for ARCHS (default: amd64 arm64; the other one needs gcc for it), as an OCI layout below dist
+	tools/images.sh '$(VERSION)' "$(LDFLAGS)" $(ARCHS)
+
 .PHONY: uninstall
 uninstall: ## Remove what install has installed
-	$(ASROOT) rm -f $(INTO)/bin/wherry $(INTO)/share/man/man1/wherry.1 $(INTO)/share/man/man1/wherry-*.1 \
+	$(ASROOT) rm -f $(INTO)/bin/wherry $(INTO)/bin/kubectl-wherry $(INTO)/bin/kubectl_complete-wherry $(INTO)/share/man/man1/wherry.1 $(INTO)/share/man/man1/wherry-*.1 \
 		$(INTO)/share/bash-completion/completions/wherry $(INTO)/share/zsh/site-functions/_wherry $(INTO)/share/fish/vendor_completions.d/wherry.fish
 
 .PHONY: clean
 clean: clean-helpers ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist
 
 ##@ Run
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the debug image's archive: toolbox-image.sh PROGRAM ARCHIVE. Run it from the repository's root.
+# Makes the debug image's archive: toolbox-image.sh PROGRAM ARCHIVE. Run it from the repository's root. For a program of another
+# architecture, TOOLBOX_ARCH names that and TOOLBOX_LIST the same program for this machine, which is asked for its names.
 set -euo pipefail
 
 program=$1
@@ -20,7 +21,8 @@ args=(
 	-file =/root:0755 -file =/tmp:1777 -file =/proc:0555 -file =/sys:0555 -file =/dev:0755
 	-file "LICENSE=/licenses/wherry:0644" -file "$(go env GOROOT)/LICENSE=/licenses/go:0644"
 )
-for name in $("$program" --list); do
+[ -z "${TOOLBOX_ARCH:-}" ] || args+=(-arch "$TOOLBOX_ARCH")
+for name in $("${TOOLBOX_LIST:-$program}" --list); do
 	args+=(-link "toolbox=/bin/$name")
 done
 # The modules that are in the program, by what the program itself says.

@@ -51,7 +51,7 @@ func TestServerAway(t *testing.T) {
 	address := nobody(t)
 	kubeconfigOf(t, server.Kubeconfig(dir), address)
 	want := "error: the wherry server on " + address + " does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
-	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "why web", "token list", "debug ls"} {
+	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "why web", "token list", "debug ls", "cluster status", "cluster install", "cluster uninstall"} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code == 0 || errs != want || out != "" {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
 		}

@@ -85,6 +85,14 @@ func TestWrongUse(t *testing.T) {
 		{"top pods", 2, "did you mean wherry kubectl top?"},
 		{"rn -f x", 2, "did you mean wherry run?"},
 		{"image pul x", 2, "did you mean wherry image pull?"},
+		{"cluster instal", 2, "did you mean wherry cluster install?"},
+		{"cluster manifest --namespace A_b", 2, `namespace "A_b"`},
+		{"cluster manifest --values /no/such", 2, "/no/such: no such file"},
+		{"cluster install --replicas 0", 2, `api.replicas "0": use 1 to 16`},
+		{"cluster install --timeout -1s", 2, "--timeout must be more than 0"},
+		{"cluster image", 2, "name a file with -o"},
+		{"cluster image -o x --name a@sha256:b", 2, "--name"},
+		{"cluster chart", 2, "DIR is missing"},
 		{"certs rotat --finish", 2, "did you mean wherry certs rotate?"},
 		{"--nope", 2, "unknown flag: --nope\n       see wherry --help"},
 		{"server -z", 2, "unknown flag: -z"},
@@ -310,7 +318,7 @@ func TestEveryCommandTakesDataDir(t *testing.T) {
 	walk = func(c *cobra.Command) {
 		switch c.CommandPath() {
 		case "wherry version", "wherry kubectl", // kubectl's flags are not cobra's: TestKubectlDataDir
-			"wherry ps": // it looks for no server
+			"wherry ps", "wherry cluster manifest", "wherry cluster chart", "wherry cluster image": // they look for no server
 			return
 		}
 		if c.Hidden { // it is called by the program itself

@@ -46,8 +46,11 @@ func TestMakeInstall(t *testing.T) {
 	for path, mode := range got {
 		name, below := strings.CutPrefix(path, "/opt/wherry/")
 		want := fs.FileMode(0o644)
-		if name == "bin/wherry" {
+		switch name {
+		case "bin/wherry":
 			want = 0o755
+		case "bin/kubectl-wherry", "bin/kubectl_complete-wherry":
+			want = fs.ModeSymlink | 0o777
 		}
 		if !below || mode != want {
 			t.Errorf("%s has mode %s", path, mode)
@@ -56,13 +59,13 @@ func TestMakeInstall(t *testing.T) {
 			pages++
 		}
 	}
-	for _, name := range []string{"bin/wherry", "share/man/man1/wherry.1", "share/man/man1/wherry-image-pull.1",
+	for _, name := range []string{"bin/wherry", "bin/kubectl-wherry", "bin/kubectl_complete-wherry", "share/man/man1/wherry.1", "share/man/man1/wherry-image-pull.1",
 		"share/bash-completion/completions/wherry", "share/zsh/site-functions/_wherry", "share/fish/vendor_completions.d/wherry.fish"} {
 		if _, ok := got["/opt/wherry/"+name]; !ok {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if pages < 20 || len(got) != pages+4 {
+	if pages < 20 || len(got) != pages+6 {
 		t.Errorf("%d manual pages of %d files", pages, len(got))
 	}
 	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "opt/wherry/bin/wherry"), "--version").Output()

@@ -71,7 +71,7 @@ func (v *values) read(t cmdline.Terminal) ([]byte, error) {
 	}
 	text, err := os.ReadFile(v.file)
 	if at, ok := errors.AsType[*os.PathError](err); ok {
-		err = fmt.Errorf("%s: %w", v.file, at.Err)
+		err = cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("%s: %w", v.file, at.Err))
 	}
 	return text, err
 }
