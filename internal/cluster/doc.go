@@ -3,8 +3,8 @@
 // Package cluster is the room of debugging on clusters whose nodes and API server are not Wherry's (DA-04 to DA-10).
 //
 //	wire      the words between the command line, the API and the agents
-//	agent     one on each node: runs sessions beside the containers of its node, for the API alone
-//	sessionchild  the process that an agent starts for one session
+//	agent     one on each node: runs sessions beside the containers of its node, for the API alone, by a process of
+//	          package sessionchild for each
 //	debugapi  the aggregated API, debug.wherry.dev: who may do what with which pod, and where its agent is
 //	manifest  what is installed in a cluster, from one source
 //

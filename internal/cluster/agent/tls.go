@@ -17,8 +17,8 @@ import (
 type Credentials struct {
 	Certificate *tls.Certificate
 	Clients     *x509.CertPool
-	// Stranger is told of a client that would be the API if its certificate were of this authority: the authority may be
-	// another by now. Anybody can be such a client. nil: nobody is told.
+	// Stranger is told of a client that would be the API if its certificate were of this authority: the authority may
+	// be another by now. Anybody can be such a client. nil: nobody is told.
 	Stranger func()
 }
 
@@ -67,11 +67,12 @@ func ofAPI(chain []*x509.Certificate, authority *x509.CertPool, now time.Time) e
 	if leaf.Subject.CommonName != wire.APIName {
 		return fmt.Errorf("the client is %q: only %s is served", leaf.Subject.CommonName, wire.APIName)
 	}
-	if !slices.Equal(leaf.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}) || len(leaf.UnknownExtKeyUsage) > 0 {
+	clients := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if !slices.Equal(leaf.ExtKeyUsage, clients) || len(leaf.UnknownExtKeyUsage) > 0 {
 		return errors.New("the client's certificate is not made for clients alone")
 	}
 	// What else the client has sent is no part of it: the authority signs for itself.
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: authority, Intermediates: x509.NewCertPool(), CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		KeyUsages: clients})
 	return err
 }

@@ -48,8 +48,8 @@ func Main(errs io.Writer) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Caught, not ignored, for what it starts is to have them as usual: what is said to a client that is gone is no end,
-	// and what comes before the session's own ears are open, or after, is one in good order.
+	// Caught, not ignored, for what it starts is to have them as usual: what is said to a client that is gone is no
+	// end, and what comes before the session's own ears are open, or after, is one in good order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP, syscall.SIGTERM)

@@ -43,10 +43,11 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 		p.request.Keeper = anyProcess(pod)
 	}
 	if p.request.Target == nil && p.request.Keeper == 0 {
-		p.notes = append(p.notes, "no process of the pod runs: there is no network of it to be in, and its last files are shown")
+		p.notes = append(p.notes,
+			"no process of the pod runs: there is no network of it to be in, and its last files are shown")
 	} else if t := p.request.Target; t != nil && !t.Alive() {
-		p.notes = append(p.notes, fmt.Sprintf("container %s is not running: its last files are under /c/%s, its log and state under /c/.wherry/%s",
-			t.Name, t.FolderName(), t.FolderName()))
+		p.notes = append(p.notes, fmt.Sprintf("container %s is not running: its last files are under /c/%s, "+
+			"its log and state under /c/.wherry/%s", t.Name, t.FolderName(), t.FolderName()))
 	}
 	if w.As == wire.Shell {
 		return p, nil

@@ -83,8 +83,8 @@ func (s *one) present(fs rootfs, uid, gid int) error {
 	return mountfd.AttachPath(fd, fs.seen)
 }
 
-// cover shows a root filesystem such that what is written to it goes into the session's own memory file system, which is
-// bounded: who may debug a pod is not to fill the machine's disk. Where the kernel cannot, nothing is written.
+// cover shows a root filesystem such that what is written to it goes into the session's own memory file system, which
+// is bounded: who may debug a pod is not to fill the machine's disk. Where the kernel cannot, nothing is written.
 func (s *one) cover(fd int, at string, uid, gid int) error {
 	base := s.machine.Dir(s.id)
 	lower, upper, work := filepath.Join(base, "image"), filepath.Join(base, "changes"), filepath.Join(base, "work")
