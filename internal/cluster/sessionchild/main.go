@@ -20,14 +20,15 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines/byrpc"
+	"github.com/wherryproject/wherry/internal/hostdebug/session"
 )
 
 // exitBroken is the exit code of a process that has nobody to tell what is wrong.
 const exitBroken = 1
 
 // Main is the process. Its standard streams are those of the session; what it is to do and what it has to say go by
-// talk's descriptors.
-func Main(errs io.Writer) int {
+// talk's descriptors. It returns the exit code.
+func Main(in, out, errs *os.File) int {
 	var st unix.Stat_t
 	for _, fd := range []int{talk.AskFD, talk.ReportFD} {
 		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
@@ -64,7 +65,7 @@ func Main(errs io.Writer) int {
 	o := engines.Options{Address: ask.CRISocket, Getenv: os.Getenv, Proc: "/proc"}
 	switch {
 	case ask.Session != nil:
-		return runSession(ctx, o, *ask.Session, reports)
+		return runSession(ctx, o, *ask.Session, session.Streams{In: in, Out: out, Err: errs}, reports)
 	case ask.Evidence != nil:
 		return tellEvidence(ctx, o, *ask.Evidence, reports)
 	}

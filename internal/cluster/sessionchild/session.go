@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -31,7 +30,8 @@ const self = "/proc/self/exe"
 const preparing = 30 * time.Second
 
 // runSession runs a session from its request to its end.
-func runSession(ctx context.Context, o engines.Options, w wire.Session, reports reporter) int {
+func runSession(ctx context.Context, o engines.Options, w wire.Session, streams session.Streams,
+	reports reporter) int {
 	// The session has its limit from when it runs; what comes before, such as an image, is bounded too.
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(w.Seconds)*time.Second+preparing)
 	defer cancel()
@@ -51,7 +51,7 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, reports 
 		return reports.refuse(err)
 	}
 	reports.say(talk.Report{Ready: &talk.Ready{Notes: p.notes}})
-	lines := lines{os.Stderr, w.TTY}
+	lines := lines{streams.Err, w.TTY}
 	req := p.request
 	req.Bounded = true
 	req.Self, req.Note = self, func(text string) { lines.print("wherry: " + text) }
@@ -59,7 +59,7 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, reports 
 	if w.Image != "" && !podspec.IsToolbox(w.Image) {
 		req.Image = imageOf(w.Image, pod, o, req.Note)
 	}
-	code, err := session.Run(ctx, req, session.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	code, err := session.Run(ctx, req, streams)
 	reports.say(talk.Report{Ended: endOf(code, err, lines)})
 	return 0
 }

@@ -75,8 +75,8 @@ func (p *PKI) SignKey(w Wish, key any) []byte {
 		w.Until = time.Now().Add(time.Hour)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
-		Subject: pkix.Name{CommonName: w.Name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: w.Until, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: w.Usage}
+		Subject: pkix.Name{CommonName: w.Name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: w.Until,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: w.Usage}
 	if w.DNS != "" {
 		template.DNSNames = []string{w.DNS}
 	}
