@@ -45,7 +45,7 @@ const (
 // Main runs the program that args[0] names with the rest of args, and returns its exit code.
 func Main(args []string) int {
 	if len(args) > 1 && args[1] == talk.Word {
-		return sessionchild.Main(os.Stderr)
+		return sessionchild.Main(os.Stdin, os.Stdout, os.Stderr)
 	}
 	had, err := short.Received()
 	t := Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Had: had}.Plain()

@@ -220,10 +220,10 @@ func (a *agentRun) shells() {
 
 // execs: the files of all containers; DA-08 a link does not lead out; an image of the pod's own.
 func (a *agentRun) execs() {
-	w := a.ask(wire.Exec, "", "sh", "-c", "ls /c; cat /c/main/file /c/brief/trace; ls /proc | grep -c '^[0-9]*$'; exit 5")
+	w := a.ask(wire.Exec, "", "sh", "-c", "ls /c; cat /c/main/file /c/brief/trace; ls /proc | grep -c '^[0-9]*$'; echo changed > /new; cat /new; exit 5")
 	w.Image = images.BusyboxRef
 	out, errs, code := a.run(w, "")
-	a.has(out, "brief\nmain\n", "here\n", "trace\n")
+	a.has(out, "brief\nmain\n", "here\n", "trace\n", "changed\n")
 	if code != 5 {
 		a.Errorf("exit code %d: %q", code, errs)
 	}
@@ -380,6 +380,9 @@ func (a *agentRun) killed() {
 		}
 		if err != nil {
 			a.Error(err)
+		}
+		if n, err := strconv.Atoi(pid); err == nil {
+			a.Logf("a session's process has %d KiB in memory", residentKiB(a, n))
 		}
 	}
 	if err := a.cmd.Process.Signal(syscall.SIGKILL); err != nil {

@@ -2,8 +2,8 @@
 //
 // The first instructions of bin/wherry. `wherry debug` and `wherry exec` begin in the short program, which starts in a tenth of the time,
 // and so do the resolver of names, the guard of a debug session and a cluster's agent, which take a tenth of the memory; everything else
-// begins in the main one, and so does what the short program has handed over: it begins the file once more with WHERRY_HANDED_OVER in its environment. The
-// stack and the registers that the kernel gave are left as they were.
+// begins in the main one, and so does what the short program has handed over: it begins the file once more with WHERRY_HANDED_OVER in its
+// environment. The stack and the registers that the kernel gave are left as they were.
 
 // Where the main program begins, and where the short one does: tools/elfjoin fills it in, so the compiler must not know it.
 extern const unsigned long programs[2];

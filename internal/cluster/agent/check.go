@@ -50,7 +50,8 @@ func checkSession(s wire.Session) error {
 	case userErr != nil:
 		return fmt.Errorf("user: %w", userErr)
 	case s.Memory != 0 && s.Memory < leastMemory:
-		return fmt.Errorf("memory: %d bytes are too little to start a program in: give at least %d", s.Memory, leastMemory)
+		return fmt.Errorf("memory: %d bytes are too little to start a program in: give at least %d", s.Memory,
+			leastMemory)
 	case s.CPUs != 0 && (math.IsNaN(s.CPUs) || s.CPUs < leastCPUs || s.CPUs > 1e6):
 		return fmt.Errorf("cpus: %v is not a number of CPUs above %v", s.CPUs, leastCPUs)
 	case s.TTY && !(s.Stdin && s.Stdout):

@@ -14,9 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
-	"golang.org/x/term"
-
 	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
 )
 
@@ -121,17 +118,14 @@ func (c *Child) open(s Streams, theirs *[]*os.File) error {
 	return nil
 }
 
-// openTerminal gives the child a terminal that is its own. The debugger's echoes and signals; this one hands on.
+// openTerminal gives the child a terminal that is its own.
 func (c *Child) openTerminal(theirs *[]*os.File) error {
-	ours, tty, err := pty.Open()
+	ours, tty, err := newTerminal()
 	if err != nil {
-		return fmt.Errorf("a terminal for the session: %w", err)
+		return err
 	}
 	*theirs = append(*theirs, tty)
 	c.Terminal, c.In, c.Out = ours, ours, ours
-	if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
-		return fmt.Errorf("a terminal for the session: %w", err)
-	}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty
 	c.cmd.SysProcAttr.Setctty = true // its standard input
 	return nil

@@ -54,8 +54,8 @@ func enterMachine() error {
 	for _, name := range spaces() {
 		f, err := otherSpace(name)
 		if err != nil {
-			return fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true; "+
-				"for an agent that is not in a container there is --in-place)", err)
+			return fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: "+
+				"true; for an agent that is not in a container there is --in-place)", err)
 		}
 		if f != nil {
 			others[name] = f

@@ -116,7 +116,10 @@ type sayer func(string, ...any)
 
 // Write implements io.Writer.
 func (s sayer) Write(line []byte) (int, error) {
-	s("%s", strings.TrimSpace(string(line)))
+	// A connection that is closed before it has said anything is that of a probe.
+	if text := strings.TrimSpace(string(line)); !strings.HasSuffix(text, ": EOF") {
+		s("%s", text)
+	}
 	return len(line), nil
 }
 
@@ -137,7 +140,7 @@ func (o options) credentials(ctx context.Context, say func(string, ...any)) (fun
 		if now == nil {
 			return nil
 		}
-		return &Credentials{Certificate: &now.Certificate, Clients: now.Roots}
+		return &Credentials{Certificate: &now.Certificate, Clients: now.Roots, Stranger: keeper.Hurry}
 	}, nil
 }
 

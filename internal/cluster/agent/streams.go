@@ -8,8 +8,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/creack/pty"
-
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
@@ -94,7 +92,7 @@ func resize(from *io.PipeReader, terminal *os.File) {
 			return
 		}
 		if s.Width > 0 && s.Height > 0 {
-			_ = pty.Setsize(terminal, &pty.Winsize{Cols: s.Width, Rows: s.Height}) // the session may have ended
+			_ = setSize(terminal, s) // the session may have ended
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,13 +42,14 @@ func (n *nobody) Stop(s wire.Stop) error {
 }
 
 // serve starts an agent on loopback, whose sessions are a stand-in's.
-func serve(t *testing.T, pki *agenttest.PKI) string {
+// strange is told of strangers.
+func serve(t *testing.T, pki *agenttest.PKI, strange func()) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	credentials := &agent.Credentials{Certificate: pki.Agent(node), Clients: pki.Pool()}
+	credentials := &agent.Credentials{Certificate: pki.Agent(node), Clients: pki.Pool(), Stranger: strange}
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +69,8 @@ func serve(t *testing.T, pki *agenttest.PKI) string {
 // DA-07: an agent hears nobody but the API.
 func TestOnlyTheAPI(t *testing.T) {
 	pki, other := agenttest.NewPKI(t), agenttest.NewPKI(t)
-	address := serve(t, pki)
+	strangers := atomic.Int32{}
+	address := serve(t, pki, func() { strangers.Add(1) })
 	clientAuth := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	for name, cert := range map[string]*tls.Certificate{
 		"no certificate":    nil,
@@ -88,6 +91,9 @@ func TestOnlyTheAPI(t *testing.T) {
 		} else if !strings.Contains(err.Error(), "tls") && !strings.Contains(err.Error(), "reset") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if strangers.Load() != 1 {
+		t.Errorf("%d clients might be the API of another authority", strangers.Load())
 	}
 	old := agenttest.NewClient(t, pki, address, node, pki.API())
 	old.Config().MaxVersion = tls.VersionTLS12
@@ -112,7 +118,7 @@ func good() wire.Session {
 // this node.
 func TestRefusals(t *testing.T) {
 	pki := agenttest.NewPKI(t)
-	c := agenttest.NewClient(t, pki, serve(t, pki), node, pki.API())
+	c := agenttest.NewClient(t, pki, serve(t, pki, nil), node, pki.API())
 	for name, test := range map[string]struct {
 		change func(*wire.Session)
 		code   int
@@ -158,7 +164,7 @@ func TestRefusals(t *testing.T) {
 // DA-05: input, output, errors, notes and the exit code come through; DA-09: a client that is gone ends the session.
 func TestStreams(t *testing.T) {
 	pki := agenttest.NewPKI(t)
-	c := agenttest.NewClient(t, pki, serve(t, pki), node, pki.API())
+	c := agenttest.NewClient(t, pki, serve(t, pki, nil), node, pki.API())
 	s, err := c.Session(good())
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +210,7 @@ func TestStreams(t *testing.T) {
 // DA-09: the words of an end are those that clients of exec know.
 func TestStatusIsOfKubernetes(t *testing.T) {
 	pki := agenttest.NewPKI(t)
-	c := agenttest.NewClient(t, pki, serve(t, pki), node, pki.API())
+	c := agenttest.NewClient(t, pki, serve(t, pki, nil), node, pki.API())
 	code, refused, err := c.Do(http.MethodGet, wire.PathSessions, wire.Pod{}, nil)
 	text, _ := json.Marshal(refused)
 	if err != nil || code != 400 || refused.Status != "Failure" {

@@ -20,14 +20,15 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines/byrpc"
+	"github.com/wherryproject/wherry/internal/hostdebug/session"
 )
 
 // exitBroken is the exit code of a process that has nobody to tell what is wrong.
 const exitBroken = 1
 
 // Main is the process. Its standard streams are those of the session; what it is to do and what it has to say go by
-// talk's descriptors.
-func Main(errs io.Writer) int {
+// talk's descriptors. It returns the exit code.
+func Main(in, out, errs *os.File) int {
 	var st unix.Stat_t
 	for _, fd := range []int{talk.AskFD, talk.ReportFD} {
 		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
@@ -48,8 +49,8 @@ func Main(errs io.Writer) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Caught, not ignored, for what it starts is to have them as usual: what is said to a client that is gone is no end,
-	// and what comes before the session's own ears are open, or after, is one in good order.
+	// Caught, not ignored, for what it starts is to have them as usual: what is said to a client that is gone is no
+	// end, and what comes before the session's own ears are open, or after, is one in good order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP, syscall.SIGTERM)
@@ -64,7 +65,7 @@ func Main(errs io.Writer) int {
 	o := engines.Options{Address: ask.CRISocket, Getenv: os.Getenv, Proc: "/proc"}
 	switch {
 	case ask.Session != nil:
-		return runSession(ctx, o, *ask.Session, reports)
+		return runSession(ctx, o, *ask.Session, session.Streams{In: in, Out: out, Err: errs}, reports)
 	case ask.Evidence != nil:
 		return tellEvidence(ctx, o, *ask.Evidence, reports)
 	}

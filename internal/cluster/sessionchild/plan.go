@@ -39,11 +39,15 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 			return planned{}, err
 		}
 	}
-	if p.request.Target == nil && pod.Keeper == 0 {
-		p.notes = append(p.notes, "no process of the pod runs: there is no network of it to be in, and its last files are shown")
+	if t := p.request.Target; pod.Keeper == 0 && (t == nil || !t.Alive()) {
+		p.request.Keeper = anyProcess(pod)
+	}
+	if p.request.Target == nil && p.request.Keeper == 0 {
+		p.notes = append(p.notes,
+			"no process of the pod runs: there is no network of it to be in, and its last files are shown")
 	} else if t := p.request.Target; t != nil && !t.Alive() {
-		p.notes = append(p.notes, fmt.Sprintf("container %s is not running: its last files are under /c/%s, its log and state under /c/.wherry/%s",
-			t.Name, t.FolderName(), t.FolderName()))
+		p.notes = append(p.notes, fmt.Sprintf("container %s is not running: its last files are under /c/%s, "+
+			"its log and state under /c/.wherry/%s", t.Name, t.FolderName(), t.FolderName()))
 	}
 	if w.As == wire.Shell {
 		return p, nil
@@ -51,6 +55,17 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 	beside, notes := neighbours(w, pod)
 	p.request.Beside, p.notes = beside, append(p.notes, notes...)
 	return p, nil
+}
+
+// anyProcess is the one of a container of the pod that runs, where its runtime keeps none for the pod itself; 0: none
+// does. (Pure.)
+func anyProcess(pod *byrpc.Pod) int {
+	for _, c := range pod.Containers {
+		if c.Container != nil && c.Container.Alive() {
+			return c.Container.PID
+		}
+	}
+	return 0
 }
 
 // targetOf is the container that is named. (Pure.)

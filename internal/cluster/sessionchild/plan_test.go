@@ -38,15 +38,17 @@ func TestPlan(t *testing.T) {
 		name    string
 		session wire.Session
 		keeper  int
+		joined  int
 		target  string
 		beside  string
 		notes   int
 	}{
-		{"a shell", ask(wire.Shell, "app"), 5, "app1", "", 0},
-		{"a shell with one that has ended", ask(wire.Shell, "old"), 5, "old0", "", 1},
-		{"all files", ask(wire.Exec, ""), 5, "", "old0 app1", 2},
-		{"all files, and one's processes", ask(wire.Exec, "app"), 5, "app1", "old0", 2},
-		{"files of a pod that has ended", ask(wire.Files, ""), 0, "", "old0 app1", 3},
+		{"a shell", ask(wire.Shell, "app"), 5, 5, "app1", "", 0},
+		{"a shell with one that has ended", ask(wire.Shell, "old"), 5, 5, "old0", "", 1},
+		{"all files", ask(wire.Exec, ""), 5, 5, "", "old0 app1", 2},
+		{"all files, and one's processes", ask(wire.Exec, "app"), 5, 5, "app1", "old0", 2},
+		{"a pod without a process of its own", ask(wire.Files, ""), 0, 77, "", "old0 app1", 2},
+		{"a shell where the pod has none", ask(wire.Shell, "app"), 0, 0, "app1", "", 0},
 	} {
 		p, err := plan(test.session, shop(test.keeper))
 		if err != nil {
@@ -61,12 +63,22 @@ func TestPlan(t *testing.T) {
 			beside = append(beside, c.ID)
 		}
 		r := p.request
-		if target != test.target || strings.Join(beside, " ") != test.beside || len(p.notes) != test.notes || r.Keeper != test.keeper {
+		if target != test.target || strings.Join(beside, " ") != test.beside || len(p.notes) != test.notes || r.Keeper != test.joined {
 			t.Errorf("%s: %s, %q, %q", test.name, target, beside, p.notes)
 		}
 		if r.ID != "0123456789ab" || r.TTL.Seconds() != 60 || r.Record.User != "jane" || r.Record.Pod.UID != "u" {
 			t.Errorf("%s: %+v", test.name, r)
 		}
+	}
+}
+
+// DA-03: a pod that has ended has its last files, and it is said that it has no network.
+func TestPlanOfTheDead(t *testing.T) {
+	pod := shop(0)
+	pod.Containers = pod.Containers[1:]
+	p, err := plan(ask(wire.Files, ""), pod)
+	if err != nil || p.request.Keeper != 0 || len(p.request.Beside) != 2 || !strings.Contains(p.notes[0], "no network") {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -26,8 +26,15 @@ import (
 // self is this program, as it is found from whichever mount namespace: its path is that of a container's file.
 const self = "/proc/self/exe"
 
+// preparing is what a session may take more than its limit.
+const preparing = 30 * time.Second
+
 // runSession runs a session from its request to its end.
-func runSession(ctx context.Context, o engines.Options, w wire.Session, reports reporter) int {
+func runSession(ctx context.Context, o engines.Options, w wire.Session, streams session.Streams,
+	reports reporter) int {
+	// The session has its limit from when it runs; what comes before, such as an image, is bounded too.
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(w.Seconds)*time.Second+preparing)
+	defer cancel()
 	machine := guard.Here()
 	if err := machine.Keep(w.ID); err != nil {
 		machine.Leave(w.ID)
@@ -44,14 +51,15 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, reports 
 		return reports.refuse(err)
 	}
 	reports.say(talk.Report{Ready: &talk.Ready{Notes: p.notes}})
-	lines := lines{os.Stderr, w.TTY}
+	lines := lines{streams.Err, w.TTY}
 	req := p.request
+	req.Bounded = true
 	req.Self, req.Note = self, func(text string) { lines.print("wherry: " + text) }
 	req.Again = func(ctx context.Context) error { return runtime.Still(ctx, pod, nameOf(w.Pod)) }
 	if w.Image != "" && !podspec.IsToolbox(w.Image) {
 		req.Image = imageOf(w.Image, pod, o, req.Note)
 	}
-	code, err := session.Run(ctx, req, session.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	code, err := session.Run(ctx, req, streams)
 	reports.say(talk.Report{Ended: endOf(code, err, lines)})
 	return 0
 }
@@ -86,10 +94,15 @@ func (l lines) print(text string) {
 	fmt.Fprint(l.to, text+end)
 }
 
+const (
+	mostImage = 16 << 30 // bytes of an image's files
+	spareDisk = 2 << 30  // bytes that are left to the node's own
+)
+
 // imageOf is an image that a session runs from: of the node, if a container of this pod runs from it, else of its
 // registry, without credentials.
 func imageOf(ref string, pod *byrpc.Pod, o engines.Options, note func(string)) session.Image {
-	i := &image.Image{Ref: ref, Keys: anonymous{},
+	i := &image.Image{Ref: ref, Keys: anonymous{}, Most: mostImage, Spare: spareDisk,
 		Whose: "it is pulled without credentials: use an image that everybody may pull, or one of the pod's own",
 		Note:  func(format string, args ...any) { note(fmt.Sprintf(format, args...)) }}
 	if own := ownImage(ref, pod); own != "" {

@@ -33,6 +33,9 @@ type Image struct {
 	Keys  authn.Keychain
 	Whose string
 	Note  func(format string, args ...any) // is told what takes time; nil: nobody is
+
+	Most  int64 // bytes of its files, unpacked; 0: as many as there are
+	Spare int64 // bytes of the disk that are left free; 0: none
 }
 
 // Unpack implements session.Image.
@@ -46,8 +49,9 @@ func (i *Image) Unpack(ctx context.Context, dir string) (box.Image, error) {
 	if err != nil {
 		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
+	bounds := &bounded{dir: dir, most: i.Most, spare: i.Spare}
 	for n, l := range layers {
-		if err := unpackLayer(ctx, l, dir); err != nil {
+		if err := unpackLayer(ctx, l, dir, bounds); err != nil {
 			return box.Image{}, fmt.Errorf("image %s: layer %d of %d: %w", i.Ref, n+1, len(layers), err)
 		}
 	}
@@ -126,13 +130,14 @@ func (i *Image) local(ctx context.Context) (v1.Image, func(), error) {
 	return img, func() { file.Close() }, nil
 }
 
-func unpackLayer(ctx context.Context, l v1.Layer, dir string) error {
+func unpackLayer(ctx context.Context, l v1.Layer, dir string, bounds *bounded) error {
 	r, err := l.Uncompressed()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	_, err = archive.Apply(ctx, dir, r)
+	bounds.from = r
+	_, err = archive.Apply(ctx, dir, bounds)
 	return err
 }
 

@@ -65,7 +65,7 @@ func (s *one) present(fs rootfs, uid, gid int) error {
 	if fs.made == fs.seen {
 		return giveTo(fs.made, uid, gid)
 	}
-	fd, err := mountfd.Clone(fs.made, false, true)
+	fd, err := mountfd.Clone(fs.made, false, !s.req.Bounded)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,40 @@ func (s *one) present(fs rootfs, uid, gid int) error {
 			}
 		}
 	}
+	if s.req.Bounded {
+		return s.cover(fd, fs.seen, uid, gid)
+	}
 	return mountfd.AttachPath(fd, fs.seen)
+}
+
+// cover shows a root filesystem such that what is written to it goes into the session's own memory file system, which
+// is bounded: who may debug a pod is not to fill the machine's disk. Where the kernel cannot, nothing is written.
+func (s *one) cover(fd int, at string, uid, gid int) error {
+	base := s.machine.Dir(s.id)
+	lower, upper, work := filepath.Join(base, "image"), filepath.Join(base, "changes"), filepath.Join(base, "work")
+	for _, dir := range []string{lower, upper, work} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Lchown(upper, uid, gid); err != nil {
+		return err
+	}
+	if err := mountfd.AttachPath(fd, lower); err != nil {
+		return err
+	}
+	options := strings.Join([]string{"lowerdir=" + lower, "upperdir=" + upper, "workdir=" + work}, ",")
+	err := unix.Mount("overlay", at, "overlay", unix.MS_NODEV, options)
+	if err == nil {
+		return nil
+	}
+	s.note("the image's files cannot be changed here: " + err.Error())
+	again, err := mountfd.Clone(lower, false, false)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(again)
+	return mountfd.AttachPath(again, at)
 }
 
 // unpackToolbox unpacks the built-in image into a folder.

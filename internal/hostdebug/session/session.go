@@ -49,6 +49,7 @@ type Request struct {
 	Record guard.Record // what there is to say of it beside what Run knows
 
 	Image    Image // nil: the built-in toolbox
+	Bounded  bool  // what is written into the image's files is kept in memory, and not more than fits there
 	Wish     box.Wish
 	Writable bool          // the target's files
 	TTL      time.Duration // 0: as long as it takes

@@ -74,9 +74,9 @@ func (p *PKI) SignKey(w Wish, key any) []byte {
 	if w.Until.IsZero() {
 		w.Until = time.Now().Add(time.Hour)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: w.Name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: w.Until, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: w.Usage}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject: pkix.Name{CommonName: w.Name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: w.Until,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: w.Usage}
 	if w.DNS != "" {
 		template.DNSNames = []string{w.DNS}
 	}

@@ -120,8 +120,8 @@ func (c Cluster) await(ctx context.Context, client *http.Client, r csr) ([]byte,
 		body.Close()
 		switch {
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("certificate request %s: nobody has signed it: does the API (%s) run?", r.Metadata.Name,
-				wire.APIName)
+			return nil, fmt.Errorf("certificate request %s: nobody has signed it: does the API (%s) run?",
+				r.Metadata.Name, wire.APIName)
 		case err != nil:
 			return nil, fmt.Errorf("certificate request %s: %w", r.Metadata.Name, err)
 		case done:

@@ -34,19 +34,30 @@ type Keeper struct {
 	node    string
 	say     func(string, ...any)
 	now     atomic.Pointer[Identity]
+	hurry   chan struct{}
 }
 
 // New makes a keeper of a node's identity; say is told what goes wrong.
 func New(cluster Cluster, node string, say func(string, ...any)) *Keeper {
-	return &Keeper{cluster: cluster, node: node, say: say}
+	return &Keeper{cluster: cluster, node: node, say: say, hurry: make(chan struct{}, 1)}
 }
 
 // Now is the identity; nil if there is none yet.
 func (k *Keeper) Now() *Identity { return k.now.Load() }
 
+// Hurry says that the authority may be another than the one that the identity is of: a new one is asked for, but not
+// more often than every few minutes, whoever says so.
+func (k *Keeper) Hurry() {
+	select {
+	case k.hurry <- struct{}{}:
+	default:
+	}
+}
+
 const (
 	firstPause = time.Second
 	mostPause  = time.Minute
+	hurryPause = 3 * time.Minute
 )
 
 // Run gets an identity and renews it until the end of ctx. What fails is tried again, ever less often.
@@ -67,14 +78,37 @@ func (k *Keeper) Run(ctx context.Context) {
 			pause = firstPause
 			wait = renewIn(time.Now(), id.Leaf.NotBefore, id.Leaf.NotAfter, mathrand.Float64())
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !k.pause(ctx, wait, err == nil) {
 			return
-		case <-timer.C:
 		}
 	}
+}
+
+// pause waits until it is time to ask again; it tells whether it is.
+func (k *Keeper) pause(ctx context.Context, wait time.Duration, has bool) bool {
+	hurry := k.hurry
+	if least := min(wait, hurryPause); has && wait > least {
+		if !sleep(ctx, least, nil) {
+			return false
+		}
+		wait -= least
+	} else {
+		hurry = nil
+	}
+	return sleep(ctx, wait, hurry)
+}
+
+// sleep waits for a time, or until it is woken; it tells whether ctx goes on.
+func sleep(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+	case <-timer.C:
+	}
+	return true
 }
 
 // renewIn is how long a certificate is used: two thirds of its life, less up to a tenth, so that not all agents ask at

@@ -26,7 +26,8 @@ type Ask struct {
 	CRISocket string `json:"criSocket,omitempty"` // empty: the usual places
 }
 
-// Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes Ended.
+// Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes
+// Ended.
 type Report struct {
 	Refused  *Refusal         `json:"refused,omitempty"`
 	Ready    *Ready           `json:"ready,omitempty"`
