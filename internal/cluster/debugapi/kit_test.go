@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -119,9 +120,8 @@ func (c *chain) serve(t *testing.T, admin *rest.Config) {
 		}
 	})
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "wherry-debug-api"}, Spec: corev1.ServiceSpec{
-		ClusterIP: "None", Ports: []corev1.ServicePort{{Port: 443}}}}
-	service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
-		Ports: []corev1.ServicePort{{Port: int32(c.server.Port())}}}
+		Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
+		Ports: []corev1.ServicePort{{Port: int32(c.server.Port())}}}}
 	if _, err := c.admin.CoreV1().Services(c.namespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +130,9 @@ func (c *chain) serve(t *testing.T, admin *rest.Config) {
 		t.Fatal(err)
 	}
 	services := regs.ApiregistrationV1().APIServices()
-	s, err := services.Get(t.Context(), "v1alpha1.debug.wherry.dev", metav1.GetOptions{})
+	s, err := services.Patch(t.Context(), "v1alpha1.debug.wherry.dev", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"service":{"port":%d}}}`, c.server.Port()), metav1.PatchOptions{})
 	if err != nil {
-		t.Fatal(err)
-	}
-	s.Spec.Service.Port = ptr.To(int32(c.server.Port()))
-	if _, err := services.Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w, err := services.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + s.Name})

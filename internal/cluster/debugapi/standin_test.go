@@ -80,11 +80,7 @@ func (a *standIn) join(t *testing.T, c *chain) {
 		}}
 	a.server.StartTLS()
 	t.Cleanup(func() { a.server.CloseClientConnections(); a.server.Close() })
-	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if _, err := c.admin.CoreV1().Pods(c.namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	ready(t, c, pod)
 }
 
 // request is what an agent of a node asks for.
