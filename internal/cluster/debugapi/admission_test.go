@@ -59,8 +59,9 @@ func TestAdmission(t *testing.T) {
 	}))
 	t.Cleanup(hook.Close)
 	webhook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Webhooks: []admissionv1.ValidatingWebhook{{Name: "debuggers.example.com", Rules: []admissionv1.RuleWithOperations{
-			about("pods/shell")}, SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+		Webhooks: []admissionv1.ValidatingWebhook{{Name: "debuggers.example.com",
+			Rules: []admissionv1.RuleWithOperations{
+				about("pods/shell")}, SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"}, ClientConfig: admissionv1.WebhookClientConfig{URL: &hook.URL,
 				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})}}}}
 	_, err := admin.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{})
@@ -94,7 +95,8 @@ func TestAdmission(t *testing.T) {
 	if c.agent.count() != 0 {
 		t.Error("the agent was asked all the same")
 	}
-	if out, err := run(t, jane, path(shop, "web", wire.Exec), url.Values{"image": {"registry.example/a"}}, ""); err != nil {
+	if out, err := run(t, jane, path(shop, "web", wire.Exec), url.Values{"image": {"registry.example/a"}},
+		""); err != nil {
 		t.Errorf("an image that is welcome: %q, %v", out, err)
 	}
 	if _, err := run(t, jane, path(shop, "web", wire.Shell), url.Values{"profile": {"baseline"}}, ""); err != nil {
@@ -110,7 +112,8 @@ func TestAdmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := seen[0]; r.Operation != admissionreviewv1.Connect || r.Kind.Kind != "ShellOptions" || r.Name != "web" ||
-		r.Namespace != shop || r.SubResource != wire.Shell || r.UserInfo.Username != who || shown.Profile != "baseline" {
+		r.Namespace != shop || r.SubResource != wire.Shell || r.UserInfo.Username != who ||
+		shown.Profile != "baseline" {
 		t.Errorf("the webhook was shown %+v with %s", r, r.Object.Raw)
 	}
 }

@@ -42,7 +42,8 @@ func dial(t *testing.T, config *rest.Config, path string, q url.Values) (*websoc
 		t.Fatal(err)
 	}
 	d := &websocket.Dialer{TLSClientConfig: tlsConfig, Subprotocols: []string{streams.V5}}
-	conn, resp, err := d.DialContext(t.Context(), strings.Replace(config.Host, "https", "wss", 1)+path+"?"+q.Encode(), nil)
+	conn, resp, err := d.DialContext(t.Context(), strings.Replace(config.Host, "https", "wss", 1)+path+"?"+q.Encode(),
+		nil)
 	if err == nil {
 		t.Cleanup(func() { _ = conn.Close() })
 	} else if resp == nil {
@@ -99,9 +100,11 @@ func TestRoles(t *testing.T) {
 		{"an image for who may get it alone", half, path(shop, "web", wire.Exec), with("image", "a"),
 			[]string{"half may not create pods/exec.debug.wherry.dev", "ClusterRole wherry-debug"}},
 		{"files in for who may get them alone", half, path(shop, "web", wire.Files),
-			url.Values{"op": {"unpack"}, "path": {"/tmp"}}, []string{"half may not create pods/files.debug.wherry.dev"}},
+			url.Values{"op": {"unpack"}, "path": {"/tmp"}},
+			[]string{"half may not create pods/files.debug.wherry.dev"}},
 		{"a profile that is too much", debug, path(shop, "web", wire.Shell), with("profile", "sysadmin"),
-			[]string{jane + ` may not use profiles.debug.wherry.dev "sysadmin"`, shop, "ClusterRole wherry-privileged"}},
+			[]string{jane + ` may not use profiles.debug.wherry.dev "sysadmin"`, shop,
+				"ClusterRole wherry-privileged"}},
 		{"the machine's network", debug, path(shop, "net", wire.Shell), out,
 			[]string{`profiles.debug.wherry.dev "host"`, "network", "ClusterRole wherry-privileged"}},
 		{"a privileged container", debug, path(shop, "root", wire.Exec), with("image", "a"),
@@ -188,8 +191,8 @@ func TestAgentRefuses(t *testing.T) {
 	}
 }
 
-// An archive that breaks off is told as an error as long as it can be, and is cut off after that: nobody takes a part for
-// the whole.
+// An archive that breaks off is told as an error as long as it can be, and is cut off after that: nobody takes a part
+// for the whole.
 func TestArchiveBreaksOff(t *testing.T) {
 	c := newChain(t)
 	shop := c.place(t)
@@ -210,8 +213,8 @@ func TestArchiveBreaksOff(t *testing.T) {
 	}
 	failed := string(streams.Status) + `{"status":"Failure","message":"exit code 3"}`
 	q := url.Values{"path": {"/nothing"}}
-	c.agent.instead(t, wire.PathSession, says(string(streams.Stdout), string(streams.Stderr)+"/nothing does not exist\n",
-		failed))
+	c.agent.instead(t, wire.PathSession, says(string(streams.Stdout),
+		string(streams.Stderr)+"/nothing does not exist\n", failed))
 	_, err := plain(t, look, http.MethodGet, path(shop, "web", wire.Files), q)
 	refusedWith(t, "a path that is not there", err, http.StatusUnprocessableEntity, "/nothing does not exist")
 	for what, h := range map[string]http.HandlerFunc{"a failure": says(string(streams.Stdout)+"half", failed),

@@ -126,8 +126,8 @@ func event(pod *corev1.Pod, container, suffix, reason, id, message string, now m
 		ObjectMeta: metav1.ObjectMeta{Name: eventName(pod.Name, id, suffix), Namespace: pod.Namespace},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name,
 			UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path},
-		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
-		Source: corev1.EventSource{Component: wire.APIName}, ReportingController: wire.APIName,
+		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now,
+		LastTimestamp: now, Source: corev1.EventSource{Component: wire.APIName}, ReportingController: wire.APIName,
 	}
 }
 

@@ -31,8 +31,8 @@ func userSubjects(name string) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: name}}
 }
 
-// Nobody gets around kube-apiserver, and with it around its audit log: neither by saying who he is, nor by a certificate
-// or a token that kube-apiserver itself would take. Proves DA-05.
+// Nobody gets around kube-apiserver, and with it around its audit log: neither by saying who he is, nor by a
+// certificate or a token that kube-apiserver itself would take. Proves DA-05.
 func TestFrontProxyAlone(t *testing.T) {
 	c := newChain(t)
 	shop := c.place(t)
@@ -238,7 +238,8 @@ func TestSessionsEnd(t *testing.T) {
 // ready says that an agent's pod is, at this machine's own address.
 func ready(t *testing.T, c *chain, pod *corev1.Pod) {
 	t.Helper()
-	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "127.0.0.1",
+		[]corev1.PodIP{{IP: "127.0.0.1"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	if _, err := c.admin.CoreV1().Pods(c.namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,8 @@ func TestPodOfASession(t *testing.T) {
 	if name, err := container(pod, "debug"); err != nil || name != "debug" {
 		t.Errorf("got %s, %v", name, err)
 	}
-	if _, err := container(pod, "db"); err == nil || !strings.Contains(err.Error(), "first, side, main, second, debug") {
+	if _, err := container(pod, "db"); err == nil || !strings.Contains(err.Error(),
+		"first, side, main, second, debug") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -75,13 +76,15 @@ func TestChoose(t *testing.T) {
 
 // An agent's refusal is passed on if it is one, and an answer that is none is no success.
 func TestRefused(t *testing.T) {
-	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns"}, Spec: corev1.PodSpec{NodeName: "edge"}}
+	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns"},
+		Spec: corev1.PodSpec{NodeName: "edge"}}
 	for _, c := range []struct {
 		code int
 		body string
 		want []string
 	}{
-		{409, `{"kind":"Status","status":"Failure","code":409,"reason":"PodNotOnNode","message":"gone"}`, []string{"gone"}},
+		{409, `{"kind":"Status","status":"Failure","code":409,"reason":"PodNotOnNode","message":"gone"}`,
+			[]string{"gone"}},
 		{409, `{"kind":"Status","status":"Success","code":200}`, []string{"edge", "answered 409"}},
 		{200, `{"kind":"Status","status":"Failure","code":100}`, []string{"answered 200"}},
 		{500, "oops\n", []string{"answered 500: oops"}},
