@@ -81,7 +81,8 @@ func (a *Aggregator) judge(obj runtime.Object) error {
 	}
 	return apierrors.NewInvalid(apiregistration.Kind("APIService"), s.Name, field.ErrorList{
 		field.Forbidden(field.NewPath("spec", "service"), "group "+quoted(s.Spec.Group)+
-			" is served by this server itself; of its groups only "+metricsv1beta1.GroupName+" can be given to another server, and "+
+			" is served by this server itself; of its groups only "+metricsv1beta1.GroupName+
+			" can be given to another server, and "+
 			wire.Group+" in a version that this server does not serve"),
 	})
 }
@@ -93,8 +94,8 @@ func quoted(group string) string {
 	return group
 }
 
-// own are the groups that are never given away. That of debugging has a version of which any cluster's server is to hand
-// requests on.
+// own are the groups that are never given away. That of debugging has a version of which any cluster's server is to
+// hand requests on.
 func (a *Aggregator) own(group, version string) bool {
 	if group == metricsv1beta1.GroupName {
 		return false

@@ -5,6 +5,7 @@ package debugapi
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -25,9 +26,10 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// admit gives the server the cluster's admission (DA-06).
-func admit(c *genericapiserver.Config, client kubernetes.Interface, config *rest.Config) (informers.SharedInformerFactory,
-	error) {
+// admit gives the server the cluster's admission (DA-06). changed is called when the cluster has come to know other
+// kinds of rules than those that are judged by, after an upgrade.
+func admit(c *genericapiserver.Config, client kubernetes.Interface, config *rest.Config, changed func()) (
+	informers.SharedInformerFactory, error) {
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -52,6 +54,11 @@ func admit(c *genericapiserver.Config, client kubernetes.Interface, config *rest
 	c.AdmissionControl = chain
 	return factory, c.AddPostStartHook("admission", func(ctx genericapiserver.PostStartHookContext) error {
 		go wait.UntilWithContext(ctx, func(context.Context) { mapper.Reset() }, mapperTime) // kinds come and go
+		go wait.UntilWithContext(ctx, func(context.Context) {
+			if now, err := judges(client); err == nil && !slices.Equal(now, names) {
+				changed()
+			}
+		}, kindsTime)
 		return nil
 	})
 }
@@ -59,8 +66,11 @@ func admit(c *genericapiserver.Config, client kubernetes.Interface, config *rest
 // mapperTime is how long what is known of the cluster's kinds holds, which policies have parameters of.
 const mapperTime = 30 * time.Second
 
-// judges are the plug-ins for the kinds of rules that the cluster has: one of a kind that an older cluster does not know
-// would wait for it for ever, and with it every request.
+// kindsTime is how often it is looked which kinds of rules the cluster knows: an upgrade tells nobody.
+const kindsTime = 10 * time.Minute
+
+// judges are the plug-ins for the kinds of rules that the cluster has: one of a kind that an older cluster does not
+// know would wait for it for ever, and with it every request.
 func judges(client kubernetes.Interface) ([]string, error) {
 	gv := admissionv1.SchemeGroupVersion.String()
 	there, err := client.Discovery().ServerResourcesForGroupVersion(gv)

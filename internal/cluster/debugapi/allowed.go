@@ -27,8 +27,8 @@ func (s *Server) allowed(ctx context.Context, pod string, needs []rights.Need) e
 		switch {
 		case decision == authorizer.DecisionAllow:
 		case err != nil:
-			return apierrors.NewInternalError(fmt.Errorf("cannot ask whether %s may %s %s: %w", user.GetName(), need.Verb,
-				need.Resource, err))
+			return apierrors.NewInternalError(fmt.Errorf("cannot ask whether %s may %s %s: %w", user.GetName(),
+				need.Verb, need.Resource, err))
 		default:
 			return refusal(http.StatusForbidden, metav1.StatusReasonForbidden, pod, "%s",
 				need.Missing(user.GetName(), namespace))

@@ -54,10 +54,11 @@ func (s *Server) assemble(cluster *rest.Config) error {
 	ping := []healthz.HealthChecker{healthz.PingHealthz}
 	c.HealthzChecks, c.LivezChecks, c.ReadyzChecks = ping, ping, ping
 	c.EnableProfiling, c.EnableIndex = false, false
-	if s.rules, err = admit(c, s.client, cluster); err != nil {
+	rules, err := admit(c, s.client, cluster, func() { s.end(errRules) })
+	if err != nil {
 		return err
 	}
-	if s.generic, err = c.Complete(s.rules).New(wire.APIName, genericapiserver.NewEmptyDelegate()); err != nil {
+	if s.generic, err = c.Complete(rules).New(wire.APIName, genericapiserver.NewEmptyDelegate()); err != nil {
 		return err
 	}
 	s.generic.ShutdownTimeout = stopTime

@@ -130,8 +130,8 @@ func event(pod *corev1.Pod, suffix, reason string, note wire.Noted, message stri
 			Annotations: map[string]string{wire.AnnotationNoted: note.Text()}},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name,
 			UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path},
-		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
-		Source: corev1.EventSource{Component: wire.APIName}, ReportingController: wire.APIName,
+		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now,
+		LastTimestamp: now, Source: corev1.EventSource{Component: wire.APIName}, ReportingController: wire.APIName,
 	}
 }
 

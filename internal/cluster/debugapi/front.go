@@ -51,8 +51,8 @@ func newFront(client kubernetes.Interface) (front, error) {
 // load reads the ConfigMap for the first time.
 func (f front) load(ctx context.Context) error {
 	if err := errors.Join(f.ca.RunOnce(ctx), f.headers.RunOnce(ctx)); err != nil {
-		return fmt.Errorf("how kube-apiserver is known cannot be read from ConfigMap %s/%s: %w", frontNamespace, frontName,
-			err)
+		return fmt.Errorf("how kube-apiserver is known cannot be read from ConfigMap %s/%s: %w", frontNamespace,
+			frontName, err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -119,10 +120,10 @@ func (c *chain) serve(t *testing.T, admin *rest.Config) {
 		}
 	})
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "wherry-debug-api"}, Spec: corev1.ServiceSpec{
-		ClusterIP: "None", Ports: []corev1.ServicePort{{Port: 443}}}}
-	service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
-		Ports: []corev1.ServicePort{{Port: int32(c.server.Port())}}}
-	if _, err := c.admin.CoreV1().Services(c.namespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
+		Ports: []corev1.ServicePort{{Port: int32(c.server.Port())}}}}
+	if _, err := c.admin.CoreV1().Services(c.namespace).Create(t.Context(), service,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	regs, err := clientset.NewForConfig(admin)
@@ -130,12 +131,9 @@ func (c *chain) serve(t *testing.T, admin *rest.Config) {
 		t.Fatal(err)
 	}
 	services := regs.ApiregistrationV1().APIServices()
-	s, err := services.Get(t.Context(), "v1alpha1.debug.wherry.dev", metav1.GetOptions{})
+	s, err := services.Patch(t.Context(), "v1alpha1.debug.wherry.dev", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"service":{"port":%d}}}`, c.server.Port()), metav1.PatchOptions{})
 	if err != nil {
-		t.Fatal(err)
-	}
-	s.Spec.Service.Port = ptr.To(int32(c.server.Port()))
-	if _, err := services.Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w, err := services.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + s.Name})
@@ -170,8 +168,8 @@ func (c *chain) account(t *testing.T, admin *rest.Config, name string, pod *core
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if pod != nil {
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name,
-			UID: pod.UID}
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1",
+			Name: pod.Name, UID: pod.UID}
 	}
 	request, err := c.admin.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), name, request,
 		metav1.CreateOptions{})
@@ -199,7 +197,8 @@ func (c *chain) give(t *testing.T, name, namespace string, subjects []rbacv1.Sub
 		if _, err = rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
 			metav1.CreateOptions{}); err == nil {
 			_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
-				Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+				Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+					Name: name}},
 				metav1.CreateOptions{})
 		}
 	} else if _, err = rbac.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules},
@@ -280,8 +279,9 @@ func (c *chain) pod(t *testing.T, namespace, name, node string, change func(*cor
 	if node == "" {
 		return p
 	}
-	if err := c.admin.CoreV1().Pods(namespace).Bind(t.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Target: corev1.ObjectReference{Kind: "Node", Name: node}}, metav1.CreateOptions{}); err != nil {
+	if err := c.admin.CoreV1().Pods(namespace).Bind(t.Context(),
+		&corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Target: corev1.ObjectReference{Kind: "Node", Name: node}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p, err = c.admin.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})

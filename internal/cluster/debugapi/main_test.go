@@ -54,6 +54,12 @@ func runTests(m *testing.M) int {
 	defer etcd.Close()
 	recording := audit.Defaults()
 	shared.dir = dir
+	recording.PolicyFile = filepath.Join(dir, "policy.yaml") // what any cluster may have: who asked for what
+	if err := os.WriteFile(recording.PolicyFile, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n"+
+		"- level: Metadata\n  resources: [{group: debug.wherry.dev}]\n- level: None\n"), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	shared.srv, err = api.New(ctx, api.Config{Audit: &recording, DataDir: dir, BindAddress: "127.0.0.1",
 		EtcdServers: []string{etcd.Endpoint()}, Logger: failing})
 	if err != nil {

@@ -4,6 +4,7 @@ package debugapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -31,13 +31,18 @@ type Server struct {
 
 	front      front
 	authorizer authorizer.UnconditionalAuthorizer
-	rules      informers.SharedInformerFactory // of admission
 	agents     *agents
 	reach      *reach
 	events     *events
 	open       *open
 	generic    *genericapiserver.GenericAPIServer
+
+	alive context.Context // done when the server is to end by itself, for its cause
+	end   context.CancelCauseFunc
 }
+
+// errRules ends a server that has not been made for the rules which the cluster has meanwhile.
+var errRules = errors.New("the cluster has other kinds of rules for admission than when this server started: it must start again")
 
 // New prepares a server: the authority, the port (taken from here on), every route. It fails with an error for the user
 // when kube-apiserver does not answer, something is not installed or the port is taken. A server that is not going to
@@ -47,6 +52,7 @@ func New(ctx context.Context, config Config) (_ *Server, err error) {
 		return nil, err
 	}
 	s := &Server{config: config, open: newOpen()}
+	s.alive, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	cluster := rest.CopyConfig(config.Cluster)
 	cluster.QPS = -1 // kube-apiserver's own fairness bounds it
 	cluster.UserAgent = "wherry-debug-api"
@@ -67,7 +73,8 @@ func New(ctx context.Context, config Config) (_ *Server, err error) {
 	}
 	s.reach = &reach{port: config.AgentPort, id: s.authority}
 	s.events = &events{client: s.client, log: config.Logger}
-	if s.listener, err = net.Listen("tcp", net.JoinHostPort(config.BindAddress, strconv.Itoa(config.Port))); err != nil {
+	if s.listener, err = net.Listen("tcp", net.JoinHostPort(config.BindAddress,
+		strconv.Itoa(config.Port))); err != nil {
 		return nil, fmt.Errorf("port %d: %w", config.Port, err)
 	}
 	if err := s.assemble(cluster); err != nil {
@@ -79,7 +86,8 @@ func New(ctx context.Context, config Config) (_ *Server, err error) {
 
 func (s *Server) loadAuthority(ctx context.Context, cluster *rest.Config) (err error) {
 	c := s.config
-	if s.authority, err = authority.Load(ctx, s.client, c.Namespace, c.CASecret, c.serviceNames(), c.Logger); err != nil {
+	if s.authority, err = authority.Load(ctx, s.client, c.Namespace, c.CASecret, c.serviceNames(),
+		c.Logger); err != nil {
 		return err
 	}
 	registrations, err := clientset.NewForConfig(cluster)
@@ -103,8 +111,21 @@ func (s *Server) Port() int {
 // stopTime is how long a stopping server waits for requests that are under way.
 const stopTime = 5 * time.Second
 
-// Run serves until ctx is done; then it ends the sessions that go through it, and returns nil. It may be called once.
+// Run serves until ctx is done; then it ends the sessions that go through it, and returns nil. An error says that it
+// must be started again. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.end(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.alive, stop)()
+	err := s.run(ctx)
+	if s.alive.Err() != nil {
+		return context.Cause(s.alive)
+	}
+	return err
+}
+
+func (s *Server) run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	running, cancel := context.WithCancel(ctx)
@@ -113,7 +134,6 @@ func (s *Server) Run(ctx context.Context) error {
 	parts.Go(func() { s.bundle.Run(running) })
 	parts.Go(func() { s.signer.Run(running) })
 	parts.Go(func() { s.front.run(running) })
-	s.rules.StartWithContext(running)
 	if err := s.agents.run(running); err != nil {
 		_ = s.listener.Close()
 		if ctx.Err() != nil {

@@ -31,8 +31,8 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// standIn is an agent that runs nothing: it says what it was asked for, and ends as the image's name tells it. It serves
-// with the certificate that the API has signed, and lets in whom that names.
+// standIn is an agent that runs nothing: it says what it was asked for, and ends as the image's name tells it. It
+// serves with the certificate that the API has signed, and lets in whom that names.
 type standIn struct {
 	server *httptest.Server
 	lis    net.Listener
@@ -70,8 +70,8 @@ func (a *standIn) join(t *testing.T, c *chain) {
 		t.Fatalf("the certificate is not followed by the authority: %s", chainPEM)
 	}
 	a.server = &httptest.Server{Listener: a.lis, Config: &http.Server{Handler: http.HandlerFunc(a.serve)}}
-	a.server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Bytes}, PrivateKey: key}},
+	a.server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: pool, Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Bytes}, PrivateKey: key}},
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if name := s.PeerCertificates[0].Subject.CommonName; name != wire.APIName {
 				return fmt.Errorf("%s is not the API", name)
@@ -80,11 +80,7 @@ func (a *standIn) join(t *testing.T, c *chain) {
 		}}
 	a.server.StartTLS()
 	t.Cleanup(func() { a.server.CloseClientConnections(); a.server.Close() })
-	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if _, err := c.admin.CoreV1().Pods(c.namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	ready(t, c, pod)
 }
 
 // request is what an agent of a node asks for.

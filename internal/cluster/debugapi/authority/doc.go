@@ -6,7 +6,7 @@
 // certificates are made in memory and renewed ([Authority.Run]), and its APIService is told whom to trust. [Signer]
 // signs the requests of agents: [Judge] decides.
 //
-// Its law: a certificate for an agent is made for the node on which the pod runs that asks, as kube-apiserver knows it by
-// the pod's bound token, and for nothing else (DA-07). It is for serving alone: no agent's certificate opens another
+// Its law: a certificate for an agent is made for the node on which the pod runs that asks, as kube-apiserver knows it
+// by the pod's bound token, and for nothing else (DA-07). It is for serving alone: no agent's certificate opens another
 // agent. Nobody's approval takes the place of the judgement.
 package authority

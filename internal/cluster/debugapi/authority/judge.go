@@ -30,18 +30,21 @@ type Requester struct{ Pod, UID string }
 // Who is the pod that asks; an error says that nobody asks who may.
 func (a Agents) Who(csr *certificatesv1.CertificateSigningRequest) (Requester, error) {
 	if want := serviceaccount.MakeUsername(a.Namespace, a.Account); csr.Spec.Username != want {
-		return Requester{}, fmt.Errorf("%.200q asks, and certificates of agents are for %s alone", csr.Spec.Username, want)
+		return Requester{}, fmt.Errorf("%.200q asks, and certificates of agents are for %s alone", csr.Spec.Username,
+			want)
 	}
 	pod, uid := csr.Spec.Extra[serviceaccount.PodNameKey], csr.Spec.Extra[serviceaccount.PodUIDKey]
 	if len(pod) != 1 || len(uid) != 1 || pod[0] == "" || uid[0] == "" {
-		return Requester{}, errors.New("the request was not made with a token that is bound to a pod, and so does not tell on which node it was made")
+		return Requester{},
+			errors.New("the request was not made with a token that is bound to a pod, and so does not tell on which node it was made")
 	}
 	return Requester{Pod: pod[0], UID: uid[0]}, nil
 }
 
-// Judge reads a request, and says why it must not be granted, if so. The pod is the one that [Agents.Who] has named; nil
-// if there is none.
-func (a Agents) Judge(csr *certificatesv1.CertificateSigningRequest, pod *corev1.Pod) (*x509.CertificateRequest, error) {
+// Judge reads a request, and says why it must not be granted, if so. The pod is the one that [Agents.Who] has named;
+// nil if there is none.
+func (a Agents) Judge(csr *certificatesv1.CertificateSigningRequest,
+	pod *corev1.Pod) (*x509.CertificateRequest, error) {
 	who, err := a.Who(csr)
 	if err != nil {
 		return nil, err

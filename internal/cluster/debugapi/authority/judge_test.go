@@ -61,8 +61,9 @@ func ecKey(t testing.TB) *ecdsa.PrivateKey {
 
 func signingRequest(request []byte) *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
-		SignerName: wire.SignerName, Username: "system:serviceaccount:wherry-debug:wherry-debug-agent", Request: request,
-		Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+		SignerName: wire.SignerName, Username: "system:serviceaccount:wherry-debug:wherry-debug-agent",
+		Request: request, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature,
+			certificatesv1.UsageServerAuth},
 		Extra: map[string]certificatesv1.ExtraValue{"authentication.kubernetes.io/pod-name": {"agent-1"},
 			"authentication.kubernetes.io/pod-uid": {"u1"}}}}
 }
@@ -105,7 +106,10 @@ func TestJudge(t *testing.T) {
 		{"a pod of another account", func(_ *certificatesv1.CertificateSigningRequest, p *corev1.Pod) {
 			p.Spec.ServiceAccountName = "default"
 		}, "service account default"},
-		{"a pod without a node", func(_ *certificatesv1.CertificateSigningRequest, p *corev1.Pod) { p.Spec.NodeName = "" },
+		{"a pod without a node", func(_ *certificatesv1.CertificateSigningRequest,
+			p *corev1.Pod) {
+			p.Spec.NodeName = ""
+		},
 			"has no node"},
 		{"another node", func(_ *certificatesv1.CertificateSigningRequest, p *corev1.Pod) { p.Spec.NodeName = "core" },
 			"from node core"},
@@ -125,13 +129,16 @@ func TestJudge(t *testing.T) {
 		{"one organisation more", as(func(r *x509.CertificateRequest) {
 			r.Subject.Organization = append(r.Subject.Organization, "system:masters")
 		}), "organisations"},
-		{"a unit", as(func(r *x509.CertificateRequest) { r.Subject.OrganizationalUnit = []string{"x"} }), "more than a name"},
+		{"a unit", as(func(r *x509.CertificateRequest) { r.Subject.OrganizationalUnit = []string{"x"} }),
+			"more than a name"},
 		{"the API's DNS name", as(func(r *x509.CertificateRequest) {
 			r.DNSNames = append(r.DNSNames, "wherry-debug-api.wherry-debug.svc")
 		}), "DNS names"},
 		{"no DNS name", as(func(r *x509.CertificateRequest) { r.DNSNames = nil }), "DNS names"},
-		{"an address", as(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), "addresses"},
-		{"a URI", as(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }), "addresses"},
+		{"an address", as(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }),
+			"addresses"},
+		{"a URI", as(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} }),
+			"addresses"},
 		{"a key of RSA", func(s *certificatesv1.CertificateSigningRequest, _ *corev1.Pod) {
 			s.Spec.Request = encoded(t, certificateRequest(), weak)
 		}, "ECDSA or Ed25519"},

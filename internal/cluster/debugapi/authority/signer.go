@@ -87,8 +87,9 @@ func (s *Signer) handle(ctx context.Context, csr *certificatesv1.CertificateSign
 	if judged != nil {
 		s.Log.Warn("the request of an agent is refused", "request", csr.Name, "by", csr.Spec.Username, "why", judged)
 		if state == approved { // it cannot be denied any more
-			csr.Status.Conditions = append(csr.Status.Conditions, condition(certificatesv1.CertificateFailed, "NotAnAgent",
-				judged.Error()))
+			csr.Status.Conditions = append(csr.Status.Conditions,
+				condition(certificatesv1.CertificateFailed, "NotAnAgent",
+					judged.Error()))
 			_, err = requests.UpdateStatus(ctx, csr, metav1.UpdateOptions{})
 			return err
 		}
@@ -98,8 +99,9 @@ func (s *Signer) handle(ctx context.Context, csr *certificatesv1.CertificateSign
 		return err
 	}
 	if state == pending {
-		csr.Status.Conditions = append(csr.Status.Conditions, condition(certificatesv1.CertificateApproved, "AgentOfNode",
-			fmt.Sprintf("pod %s runs on node %s", pod.Name, pod.Spec.NodeName)))
+		csr.Status.Conditions = append(csr.Status.Conditions,
+			condition(certificatesv1.CertificateApproved, "AgentOfNode",
+				fmt.Sprintf("pod %s runs on node %s", pod.Name, pod.Spec.NodeName)))
 		if csr, err = requests.UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{}); err != nil {
 			return err
 		}

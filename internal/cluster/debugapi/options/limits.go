@@ -70,7 +70,8 @@ func (l Limits) ttl(text string) (time.Duration, error) {
 	ttl, err := time.ParseDuration(text)
 	switch {
 	case err != nil || ttl < leastTTL:
-		return 0, fmt.Errorf("%s %.100q is not a duration of at least %v, for example 30m", wire.ParamTTL, text, leastTTL)
+		return 0, fmt.Errorf("%s %.100q is not a duration of at least %v, for example 30m", wire.ParamTTL, text,
+			leastTTL)
 	case ttl > l.TTL:
 		return 0, fmt.Errorf("%s %s is more than this cluster allows, %v", wire.ParamTTL, text, l.TTL)
 	}
@@ -83,8 +84,8 @@ func quantity(param, text, example string, usual, least, most float64) (float64,
 		return min(usual, most), nil
 	}
 	if len(text) > maxQuantity {
-		return 0, fmt.Errorf("%s has %d bytes: a quantity has at most %d, for example %s", param, len(text), maxQuantity,
-			example)
+		return 0, fmt.Errorf("%s has %d bytes: a quantity has at most %d, for example %s", param, len(text),
+			maxQuantity, example)
 	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {

@@ -53,16 +53,18 @@ func TestSessions(t *testing.T) {
 	}{
 		{&options.Shell{}, "stdout=true&container=web", wire.Session{As: wire.Shell, Container: "web", Stdout: true,
 			Profile: "general", Seconds: 3600, Memory: 512 << 20, CPUs: 1}},
-		{&options.Shell{}, "stdin=true&stdout=true&stderr=true&tty=true&term=xterm&command=sh&command=-l&image=alpine&profile=netadmin&user=5:6&writable=true&ttl=90s&memory=64Mi&cpus=250m&timeout=3s",
-			wire.Session{As: wire.Shell, Stdin: true, Stdout: true, TTY: true, Term: "xterm", Command: []string{"sh", "-l"},
-				Image: "alpine", Profile: "netadmin", User: "5:6", Writable: true, Seconds: 90, Memory: 64 << 20, CPUs: 0.25}},
+		{&options.Shell{},
+			"stdin=true&stdout=true&stderr=true&tty=true&term=xterm&command=sh&command=-l&image=alpine&profile=netadmin&user=5:6&writable=true&ttl=90s&memory=64Mi&cpus=250m&timeout=3s", wire.Session{As: wire.Shell, Stdin: true, Stdout: true, TTY: true, Term: "xterm", Command: []string{"sh", "-l"},
+				Image: "alpine", Profile: "netadmin", User: "5:6", Writable: true, Seconds: 90, Memory: 64 << 20,
+				CPUs: 0.25}},
 		{&options.Shell{}, "stdout=true&profile=restricted", wire.Session{As: wire.Shell, Stdout: true,
 			Profile: "restricted", User: "65534:65534", Seconds: 3600, Memory: 512 << 20, CPUs: 1}},
 		{&options.Exec{}, "stderr=true&image=busybox:1&command=ls&ttl=1500ms", wire.Session{As: wire.Exec, Stderr: true,
 			Image: "busybox:1", Command: []string{"ls"}, Seconds: 2, Memory: 512 << 20, CPUs: 1}},
-		{&options.Files{Container: "main"}, "path=/etc/hosts", wire.Session{As: wire.Files, Container: "main", Stdout: true,
-			Stderr: true, Command: []string{"/bin/toolbox", "cp-pack", "--root", "/c/main", "/etc/hosts"}, Seconds: 3600,
-			Memory: 512 << 20, CPUs: 1}},
+		{&options.Files{Container: "main"}, "path=/etc/hosts",
+			wire.Session{As: wire.Files, Container: "main", Stdout: true,
+				Stderr: true, Command: []string{"/bin/toolbox", "cp-pack", "--root", "/c/main", "/etc/hosts"},
+				Seconds: 3600, Memory: 512 << 20, CPUs: 1}},
 		{&options.Files{}, "path=--root&container=a&op=pack&total=true&follow=true&stdout=true", wire.Session{
 			As: wire.Files, Container: "a", Stdout: true, Stderr: true, Seconds: 3600, Memory: 512 << 20, CPUs: 1,
 			Command: []string{"/bin/toolbox", "cp-pack", "--root", "/c/a", "--total", "--follow", "/--root"}}},
@@ -181,7 +183,8 @@ func FuzzOptions(f *testing.F) {
 			if s.Profile == "restricted" && (s.User == "" || s.User == "0" || strings.HasPrefix(s.User, "0:")) {
 				t.Errorf("%q: restricted, and user %q", text, s.User)
 			}
-			if s.As == wire.Files && (s.Image != "" || !slices.Equal(s.Command[2:4], []string{"--root", "/c/" + s.Container}) ||
+			if s.As == wire.Files && (s.Image != "" || !slices.Equal(s.Command[2:4],
+				[]string{"--root", "/c/" + s.Container}) ||
 				!strings.HasPrefix(s.Command[len(s.Command)-1], "/")) {
 				t.Errorf("%q: files by %q", text, s.Command)
 			}

@@ -4,7 +4,9 @@ package options
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -58,11 +60,21 @@ func streamParams() []string {
 
 func boundParams() []string { return []string{wire.ParamTTL, wire.ParamMemory, wire.ParamCPUs} }
 
+// flag reads a truth value; unlike Kubernetes' own, nothing is one that does not say so.
+func flag(q *query.Reader, name string, to *bool) {
+	query.Into(q, name, to, func(in *[]string, out *bool, _ conversion.Scope) (err error) {
+		if *out, err = strconv.ParseBool((*in)[0]); err != nil {
+			return fmt.Errorf("%.100q is neither true nor false", (*in)[0])
+		}
+		return nil
+	})
+}
+
 func readStreams(q *query.Reader, s *Streams) {
-	q.Flag(paramStdin, &s.Stdin)
-	q.Flag(paramStdout, &s.Stdout)
-	q.Flag(paramStderr, &s.Stderr)
-	q.Flag(paramTTY, &s.TTY)
+	flag(q, paramStdin, &s.Stdin)
+	flag(q, paramStdout, &s.Stdout)
+	flag(q, paramStderr, &s.Stderr)
+	flag(q, paramTTY, &s.TTY)
 	q.Text(wire.ParamTerm, &s.Term)
 }
 
@@ -82,7 +94,7 @@ func readShell(q *query.Reader, o *Shell) {
 	q.Text(wire.ParamImage, &o.Image)
 	q.Text(wire.ParamProfile, &o.Profile)
 	q.Text(wire.ParamUser, &o.User)
-	q.Flag(wire.ParamWritable, &o.Writable)
+	flag(q, wire.ParamWritable, &o.Writable)
 }
 
 func readExec(q *query.Reader, o *Exec) {
@@ -94,7 +106,7 @@ func readExec(q *query.Reader, o *Exec) {
 	o.Command = q.Values(paramCommand)
 	q.Text(wire.ParamImage, &o.Image)
 	q.Text(wire.ParamUser, &o.User)
-	q.Flag(wire.ParamWritable, &o.Writable)
+	flag(q, wire.ParamWritable, &o.Writable)
 }
 
 func readFiles(q *query.Reader, o *Files) {
@@ -105,8 +117,8 @@ func readFiles(q *query.Reader, o *Files) {
 	q.Text(paramContainer, &o.Container)
 	q.Text(wire.ParamOp, &o.Op)
 	q.Text(wire.ParamPath, &o.Path)
-	q.Flag(wire.ParamTotal, &o.Total)
-	q.Flag(wire.ParamFollow, &o.Follow)
+	flag(q, wire.ParamTotal, &o.Total)
+	flag(q, wire.ParamFollow, &o.Follow)
 	q.Text(wire.ParamUser, &o.User)
 }
 

@@ -33,8 +33,8 @@ func (o *Shell) Session(l Limits) (wire.Session, error) {
 		case user == nil:
 			s.User = nobody
 		case user.UID == 0:
-			return s, fmt.Errorf("%s %s is root, and %s %s is for others: leave one of them out", wire.ParamUser, o.User,
-				wire.ParamProfile, s.Profile)
+			return s, fmt.Errorf("%s %s is root, and %s %s is for others: leave one of them out", wire.ParamUser,
+				o.User, wire.ParamProfile, s.Profile)
 		}
 	}
 	return complete(s, o.Streams, o.Bounds, l)
@@ -72,8 +72,8 @@ const (
 // maxPath bounds a path, in bytes: more no system call takes.
 const maxPath = 4096
 
-// Session is what an agent is asked for, without whom it is for and in which pod: the container must be set. An error is
-// for the client.
+// Session is what an agent is asked for, without whom it is for and in which pod: the container must be set. An error
+// is for the client.
 func (o *Files) Session(l Limits) (wire.Session, error) {
 	s := wire.Session{As: wire.Files, Container: o.Container, User: o.User, Stdout: true, Stderr: true}
 	switch {
@@ -98,7 +98,8 @@ func (o *Files) Session(l Limits) (wire.Session, error) {
 			s.Command = append(s.Command, "--follow")
 		}
 	case o.Op != wire.OpUnpack:
-		return s, fmt.Errorf("%s %.100q is unknown: choose one of %s, %s", wire.ParamOp, o.Op, wire.OpPack, wire.OpUnpack)
+		return s, fmt.Errorf("%s %.100q is unknown: choose one of %s, %s", wire.ParamOp, o.Op, wire.OpPack,
+			wire.OpUnpack)
 	case o.Total || o.Follow:
 		return s, fmt.Errorf("%s and %s are for %s %s alone", wire.ParamTotal, wire.ParamFollow, wire.ParamOp,
 			wire.OpPack)

@@ -51,7 +51,8 @@ func TestNeeds(t *testing.T) {
 		{"an image that writes", nil, rights.Request{As: wire.Exec, Writable: true}, []string{
 			"create pods/exec web wherry-debug", "create pods/files web wherry-debug"}},
 		{"files out", nil, rights.Request{As: wire.Files}, []string{"get pods/files web wherry-look"}},
-		{"files in", nil, rights.Request{As: wire.Files, Writable: true}, []string{"create pods/files web wherry-debug"}},
+		{"files in", nil, rights.Request{As: wire.Files, Writable: true},
+			[]string{"create pods/files web wherry-debug"}},
 		{"the machine's network", func(s *corev1.PodSpec) { s.HostNetwork = true }, rights.Request{As: wire.Exec},
 			[]string{"create pods/exec web wherry-debug", "use profiles host wherry-privileged"}},
 		{"the machine's processes", func(s *corev1.PodSpec) { s.HostPID = true }, rights.Request{As: wire.Files},
@@ -87,7 +88,8 @@ func TestNeeds(t *testing.T) {
 				resource += "/" + a.GetSubresource()
 			}
 			got = append(got, strings.Join([]string{n.Verb, resource, n.Name, n.Role}, " "))
-			if words := n.Missing("jane", "shop"); !strings.Contains(words, n.Role) || !strings.Contains(words, n.Why) ||
+			if words := n.Missing("jane", "shop"); !strings.Contains(words, n.Role) ||
+				!strings.Contains(words, n.Why) ||
 				!strings.Contains(words, "namespace shop") || !strings.Contains(words, n.Verb+" "+resource) {
 				t.Errorf("%s: %q does not say what is missing, where and which role has it", c.what, words)
 			}
