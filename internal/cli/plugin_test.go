@@ -16,7 +16,8 @@ func TestPluginOfKubectl(t *testing.T) {
 		code := runAs(pluginName, Terminal{In: strings.NewReader(""), Out: &out, Err: &errs}, args)
 		return code, out.String(), errs.String()
 	}
-	if code, out, _ := as("debug", "--help"); code != 0 || !strings.Contains(out, "  kubectl wherry debug ") {
+	if code, out, _ := as("debug", "--help"); code != 0 || !strings.Contains(out, "  kubectl wherry debug web -- ") ||
+		!strings.Contains(out, "  kubectl wherry debug TARGET") {
 		t.Errorf("help: %d, %s", code, out)
 	}
 	if code, _, errs := as("image", "lss"); code != 2 || !strings.Contains(errs, "see kubectl wherry image --help") {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -84,7 +85,9 @@ func runAs(name string, t Terminal, args []string) int {
 		t.Out = out
 	}
 	root := New(t)
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	if name != root.Name() {
+		rename(root, name)
+	}
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if unknown := cmdline.UnknownFirst(root, args); unknown != nil {
@@ -97,6 +100,20 @@ func runAs(name string, t Terminal, args []string) int {
 		err = unwritten(out.Err())
 	}
 	return codeOf(t.Err, err)
+}
+
+// rename has help say another name of the program, also in examples.
+func rename(root *cobra.Command, name string) {
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	word := regexp.MustCompile(`(^|\s)` + root.Name() + ` `)
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.Example = word.ReplaceAllString(cmd.Example, "${1}"+name+" ")
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
 }
 
 // unwritten is the error of a command that has done its work, and whose results could not be written. That nobody reads

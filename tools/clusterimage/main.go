@@ -55,5 +55,5 @@ func run(args []string) error {
 		}
 		all = append(all, image.Program{Binary: binary, Architecture: arch, Version: *version, Roots: roots})
 	}
-	return image.Layout(*out, ref, all...)
+	return writeLayout(*out, ref, all...)
 }

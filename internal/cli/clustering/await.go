@@ -121,11 +121,13 @@ func (c *connection) tell(ctx context.Context, t cmdline.Terminal, vain error) e
 	}
 	switch {
 	case vain == nil:
-		fmt.Fprintln(t.Err, "pods can be debugged by whoever has the role for it, for example: kubectl create rolebinding "+
-			"debuggers -n NAMESPACE --clusterrole=wherry-debug --user=NAME")
+		fmt.Fprintln(t.Err,
+			"pods can be debugged by whoever has the role for it, for example: kubectl create rolebinding "+
+				"debuggers -n NAMESPACE --clusterrole=wherry-debug --user=NAME")
 		return nil
 	case s.API.Why != "":
-		return fmt.Errorf("everything was applied, and not all of it runs: %s\nwherry cluster status says more", s.API.Why)
+		return fmt.Errorf("everything was applied, and not all of it runs: %s\nwherry cluster status says more",
+			s.API.Why)
 	case wait.Interrupted(vain):
 		return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
 	}

@@ -28,13 +28,17 @@ type values struct {
 func (v *values) addTo(cmd *cobra.Command) {
 	f, to := cmd.Flags(), &v.flags
 	v.of = f
-	f.StringVarP(&v.file, "values", "f", "", "file of values, as wherry cluster chart writes one; - for standard input; flags count for more")
+	f.StringVarP(&v.file, "values", "f", "",
+		"file of values, as wherry cluster chart writes one; - for standard input; flags count for more")
 	f.StringVarP(&to.Namespace, "namespace", "n", "", "namespace to install in; default: wherry-debug")
 	f.StringVar(&to.Image, "image", "", "image of Wherry; default: "+manifest.Image(server.Version()))
 	f.StringVar(&to.ImagePullPolicy, "image-pull-policy", "", "Always, IfNotPresent or Never; default: IfNotPresent")
-	f.StringSliceVar(&to.ImagePullSecrets, "image-pull-secret", nil, "Secret of the namespace with a login at the registry; may be repeated")
-	f.StringToStringVar(&to.Agent.NodeSelector, "node-selector", nil, "label=value of the nodes that are to have an agent; default: all")
-	f.StringVar(&to.Agent.CRISocket, "cri-socket", "", "socket of the container runtime on the nodes; default: the usual places")
+	f.StringSliceVar(&to.ImagePullSecrets, "image-pull-secret", nil,
+		"Secret of the namespace with a login at the registry; may be repeated")
+	f.StringToStringVar(&to.Agent.NodeSelector, "node-selector", nil,
+		"label=value of the nodes that are to have an agent; default: all")
+	f.StringVar(&to.Agent.CRISocket, "cri-socket", "",
+		"socket of the container runtime on the nodes; default: the usual places")
 	f.StringVar(&to.PriorityClass, "priority-class", "", "PriorityClass of the pods; default: the cluster's")
 	f.IntVar(&to.API.Replicas, "replicas", 0, "how many pods the API has; default: 2")
 	f.StringVar(&to.Limits.MaxTTL, "max-ttl", "", "time that no session exceeds; default: 8h")

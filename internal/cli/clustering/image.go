@@ -47,7 +47,8 @@ and wherry image import take. Load it on the nodes, or push it to a registry tha
 func writeImage(ctx context.Context, t cmdline.Terminal, file, name string) error {
 	switch {
 	case file == "":
-		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("where to? name a file with -o, for example -o wherry.tar"))
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("where to? name a file with -o, for example -o wherry.tar"))
 	case file == "-" && cmdline.IsTerminal(t.Out):
 		return cmdline.ExitWith(cmdline.ExitUsage,
 			errors.New("an archive cannot be written to a terminal: name a file with -o, or pipe it to another program"))

@@ -198,8 +198,8 @@ func oneSentence(reason, message string) string {
 	return reason + ": " + message
 }
 
-// rolledOut tells whether agents run in their present version on all nodes on which they can: what is not ready, or just
-// gone, is not waited for. Without nodes all must be.
+// rolledOut tells whether agents run in their present version on all nodes on which they can: what is not ready, or
+// just gone, is not waited for. Without nodes all must be.
 func rolledOut(agents *appsv1.DaemonSet, nodes []corev1.Node) (done bool, say string) {
 	s := agents.Status
 	if s.ObservedGeneration < agents.Generation {

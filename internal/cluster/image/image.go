@@ -3,19 +3,13 @@
 package image
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/wherryproject/wherry/internal/ociimage"
 )
@@ -77,27 +71,3 @@ func Name(text string) (string, error) {
 
 // Archive writes an image under a name, as containerd and docker load it.
 func Archive(w io.Writer, img v1.Image, ref string) error { return ociimage.WriteTar(w, img, ref) }
-
-// Layout writes images of several architectures into a folder as one image of an OCI layout, under a name. The folder
-// must not be there.
-func Layout(dir, ref string, programs ...Program) error {
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there already", dir)
-	}
-	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, p := range programs {
-		img, err := Of(p)
-		if err != nil {
-			return err
-		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img,
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: p.Architecture}}})
-	}
-	at, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
-	if err != nil {
-		return err
-	}
-	_, tag, _ := strings.Cut(ref[strings.LastIndex(ref, "/")+1:], ":")
-	return at.AppendIndex(index, layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": ref}))
-}

@@ -7,12 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
@@ -77,42 +75,6 @@ func TestArchive(t *testing.T) {
 	config, err := img.ConfigFile()
 	if err != nil || config.Architecture != "arm64" || config.OS != "linux" || config.Config.Entrypoint[0] != "/wherry" {
 		t.Errorf("%v, %+v", err, config)
-	}
-}
-
-// A layout has one image of each architecture, under one name, and is not written over what is there.
-func TestLayout(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "layout")
-	if err := Layout(dir, "ghcr.io/wherryproject/wherry:v1", program("amd64"), program("arm64")); err != nil {
-		t.Fatal(err)
-	}
-	root, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := root.IndexManifest()
-	if err != nil || len(top.Manifests) != 1 || top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "v1" {
-		t.Fatalf("%v, %+v", err, top)
-	}
-	index, err := root.ImageIndex(top.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := index.IndexManifest()
-	if err != nil || len(all.Manifests) != 2 {
-		t.Fatalf("%v, %+v", err, all)
-	}
-	for i, arch := range []string{"amd64", "arm64"} {
-		img, err := index.Image(all.Manifests[i].Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := files(t, img)["wherry"]; all.Manifests[i].Platform.Architecture != arch || got != "-rwxr-xr-x program of "+arch {
-			t.Errorf("%s: %s", arch, got)
-		}
-	}
-	if err := Layout(dir, "x:v1", program("amd64")); err == nil {
-		t.Error("it is written over another")
 	}
 }
 

@@ -37,8 +37,8 @@ func valuesFile() (map[string]any, error) {
 	return all, yaml.UnmarshalStrict(text, &all)
 }
 
-// Render is the plain manifest of a version of the program: documents of YAML with the chart's comments, in the order in
-// which they are to be applied. It refuses values that [Values.Check] refuses.
+// Render is the plain manifest of a version of the program: documents of YAML with the chart's comments, in the order
+// in which they are to be applied. It refuses values that [Values.Check] refuses.
 func Render(v Values, version string) ([]byte, error) {
 	if err := v.Check(); err != nil {
 		return nil, err

@@ -136,7 +136,8 @@ const maxReplicas = 16
 
 func (l Limits) check() (errs []error) {
 	if d, err := time.ParseDuration(l.MaxTTL); err != nil || d < time.Second {
-		errs = append(errs, fmt.Errorf("limits.maxTTL %q: use a duration of a second or more, such as 90m or 8h", l.MaxTTL))
+		errs = append(errs, fmt.Errorf("limits.maxTTL %q: use a duration of a second or more, such as 90m or 8h",
+			l.MaxTTL))
 	}
 	least := resource.MustParse("16Mi")
 	if q, err := resource.ParseQuantity(l.MaxMemory); err != nil || q.Cmp(least) < 0 {
