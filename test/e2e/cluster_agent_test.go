@@ -381,9 +381,6 @@ func (a *agentRun) killed() {
 		if err != nil {
 			a.Error(err)
 		}
-		if n, err := strconv.Atoi(pid); err == nil {
-			a.Logf("a session's process has %d KiB in memory", residentKiB(a, n))
-		}
 	}
 	if err := a.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		a.Fatal(err)
