@@ -36,9 +36,9 @@ type agentRun struct {
 // agentPod is the pod's uid.
 const agentPod = "0b9e8a5c-3d0f-4a52-8f43-0d7d4f3b7d11"
 
-// TestClusterAgent: sessions by an agent beside pods of another runtime (DA-02 to DA-05, DA-07 to DA-09).
+// TestClusterAgent: sessions by an agent beside pods of another runtime (DA-02 to DA-05, DA-07 to DA-09). Not beside others,
+// so that it can be said that sessions leave nothing.
 func TestClusterAgent(t *testing.T) {
-	t.Parallel()
 	needBusybox(t)
 	d := StartContainerd(t)
 	d.Load(t, world(t))
@@ -53,6 +53,11 @@ func TestClusterAgent(t *testing.T) {
 	t.Run("ends", func(t *testing.T) { a.of(t).ends() })
 	t.Run("pod", func(t *testing.T) { a.of(t).endsWithPod(d) })
 	t.Run("killed", func(t *testing.T) { a.of(t).killed() })
+	t.Run("swept", func(t *testing.T) {
+		startAgent(t, d, pki).allKilled()
+		startAgent(t, d, pki)
+		onHost{T: t}.nothingLeft()
+	})
 }
 
 // makesPod makes a pod as a kubelet does. What it returns stops it.
@@ -381,15 +386,40 @@ func (a *agentRun) killed() {
 		if err != nil {
 			a.Error(err)
 		}
-		if n, err := strconv.Atoi(pid); err == nil {
-			a.Logf("a session's process has %d KiB in memory", residentKiB(a, n))
-		}
 	}
 	if err := a.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		a.Fatal(err)
 	}
 	a.onIt.nothingLeft()
 	await(a, "the end of the sessions' processes", func() bool { return len(processesNamed("cluster-session")) == 0 })
+}
+
+// allKilled kills an agent, a session's process and its guard, so that nobody is left who would take away what there is.
+func (a *agentRun) allKilled() {
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	w := a.ask(wire.Shell, "main", "sh", "-c", "echo ready; sleep 100000")
+	w.Stdin = true
+	a.open(w).Await(ctx, "ready")
+	guard := []string{"guard-debug-session", w.ID}
+	pids := append(processesNamed(guard...), processesNamed("cluster-session")...)
+	pids = append(pids, strconv.Itoa(a.cmd.Process.Pid))
+	for _, text := range pids { // the guard first: it would hear of the others' end
+		pid, err := strconv.Atoi(text)
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			a.Fatal(err)
+		}
+	}
+	_ = a.cmd.Wait() // it was killed
+	await(a, "the end of the killed", func() bool {
+		return len(processesNamed(guard...))+len(processesNamed("cluster-session")) == 0
+	})
+	if left, err := filepath.Glob("/run/wherry-debug/" + w.ID); err != nil || len(left) == 0 {
+		a.Errorf("nothing is left that a new agent could take away (%v)", err)
+	}
 }
 
 func residentKiB(t testing.TB, pid int) int {
@@ -405,12 +435,13 @@ func residentKiB(t testing.TB, pid int) int {
 	return n
 }
 
-// processesNamed are those that have a word for their first argument.
-func processesNamed(word string) (pids []string) {
+// processesNamed are those whose first arguments are these.
+func processesNamed(words ...string) (pids []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	for _, file := range all {
 		text, err := os.ReadFile(file)
-		if args := strings.Split(string(text), "\x00"); err == nil && len(args) > 1 && args[1] == word {
+		_, args, _ := strings.Cut(string(text), "\x00")
+		if err == nil && strings.HasPrefix(args, strings.Join(words, "\x00")+"\x00") {
 			pids = append(pids, filepath.Base(filepath.Dir(file)))
 		}
 	}

@@ -30,7 +30,8 @@ func TestParse(t *testing.T) {
 
 // DA-07: where the cluster is, and whatever else the agent's pod is told, is nothing to a session's process.
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "PATH=/evil", "LD_PRELOAD=x", "https_proxy=http://p", "NO_PROXY=a", "WHERRY_HANDED_OVER=x"})
+	got := environment([]string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "PATH=/evil", "LD_PRELOAD=x",
+		"https_proxy=http://p", "NO_PROXY=a", "WHERRY_HANDED_OVER=x"})
 	if len(got) != 4 || !slices.Contains(got, "https_proxy=http://p") || !slices.Contains(got, "NO_PROXY=a") {
 		t.Errorf("%q", got)
 	}
@@ -60,8 +61,10 @@ func TestEndStatus(t *testing.T) {
 		ended  *talk.Ended
 		reason string
 		code   int
-	}{{nil, "InternalError", 500}, {&talk.Ended{Error: "x"}, "InternalError", 500}, {&talk.Ended{}, "", 0}, {&talk.Ended{Code: 3}, "NonZeroExitCode", 0}} {
-		if got := endStatus(test.ended); got.Reason != test.reason || got.Code != test.code || (got.Status == "Success") != (test.reason == "") {
+	}{{nil, "InternalError", 500}, {&talk.Ended{Error: "x"}, "InternalError", 500}, {&talk.Ended{}, "", 0},
+		{&talk.Ended{Code: 3}, "NonZeroExitCode", 0}} {
+		if got := endStatus(test.ended); got.Reason != test.reason || got.Code != test.code ||
+			(got.Status == "Success") != (test.reason == "") {
 			t.Errorf("%+v: %+v", test.ended, got)
 		}
 	}

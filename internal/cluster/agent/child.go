@@ -28,6 +28,7 @@ type Child struct {
 	reports *bufio.Scanner
 	report  *os.File
 	let     sync.Once
+	place   Place
 }
 
 // Streams are those that a child is to have.
@@ -45,7 +46,7 @@ func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 	if len(text) >= talk.MostAsk {
 		return nil, errors.New("the request is too long")
 	}
-	c := &Child{cmd: exec.Command(program, talk.Word)}
+	c := &Child{cmd: exec.Command(program, talk.Word), place: p}
 	c.cmd.Dir, c.cmd.Env = "/", environment(os.Environ())
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var theirs []*os.File
@@ -174,6 +175,7 @@ func (c *Child) End() {
 	_ = c.cmd.Wait() // it has said by reports how it ended
 	timer.Stop()
 	c.Close()
+	c.place.tidy()
 }
 
 // Close closes the agent's ends of all pipes. It can be repeated.

@@ -72,6 +72,15 @@ func ofPod(all []guard.Record, pod wire.Pod, id string) (own []guard.Record) {
 	return own
 }
 
+// tidy removes the cgroups that the processes of sessions could not remove themselves, where the root of what the
+// machine sees of them takes no processes, as in a node that is a container.
+func (p Place) tidy() {
+	_ = p.do(func() error {
+		guard.Here().SweepKept()
+		return nil
+	})
+}
+
 // sweep takes away what sessions have left that nobody looks after any more.
 func (p Place) sweep() error {
 	return p.do(func() error {

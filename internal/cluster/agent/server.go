@@ -27,8 +27,9 @@ type Running interface {
 	Stop(wire.Stop) error
 }
 
-// mostSessions bounds the sessions and looks that run at once: each is a process.
-const mostSessions = 64
+// mostSessions bounds the sessions and looks that run at once: each is a process of some 30 MiB, which is the
+// machine's.
+const mostSessions = 32
 
 // NewServer makes an agent's server. start starts the process of a session.
 func NewServer(start func(talk.Ask, Streams) (*Child, error), running Running, criSocket string) *Server {

@@ -20,6 +20,9 @@ import (
 // streamIdle is how long a connection may be silent.
 const streamIdle = 4 * time.Hour
 
+// drainTime is how long a client may take to read what an ended session has said.
+const drainTime = 5 * time.Minute
+
 // serveSession runs a debugger.
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
 	var ask wire.Session
@@ -90,6 +93,9 @@ func join(socket *streams.Socket, child *Child) {
 			ended = r.Ended
 		}
 	}
+	// A client that does not read keeps what is left, and one of the node's slots, no longer than this.
+	stalled := time.AfterFunc(drainTime, socket.Fail)
+	defer stalled.Stop()
 	j.finish()
 	text, err := json.Marshal(endStatus(ended))
 	if err != nil {

@@ -78,11 +78,15 @@ func TestOnlyTheAPI(t *testing.T) {
 		"another authority": other.API(),
 		"another name":      pki.Sign(agenttest.Wish{Name: "wherry-debug-api2", Usage: clientAuth}),
 		"an agent's name":   pki.Sign(agenttest.Wish{Name: wire.AgentPrefix + node, Usage: clientAuth}),
-		"expired":           pki.Sign(agenttest.Wish{Name: wire.APIName, Usage: clientAuth, Until: time.Now().Add(-time.Minute)}),
-		"no usage":          pki.Sign(agenttest.Wish{Name: wire.APIName}),
-		"any usage":         pki.Sign(agenttest.Wish{Name: wire.APIName, Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}),
-		"both usages":       pki.Sign(agenttest.Wish{Name: wire.APIName, Usage: append(clientAuth, x509.ExtKeyUsageServerAuth)}),
-		"serving":           pki.Sign(agenttest.Wish{Name: wire.APIName, Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
+		"expired": pki.Sign(agenttest.Wish{Name: wire.APIName, Usage: clientAuth,
+			Until: time.Now().Add(-time.Minute)}),
+		"no usage": pki.Sign(agenttest.Wish{Name: wire.APIName}),
+		"any usage": pki.Sign(agenttest.Wish{Name: wire.APIName,
+			Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}),
+		"both usages": pki.Sign(agenttest.Wish{Name: wire.APIName,
+			Usage: append(clientAuth, x509.ExtKeyUsageServerAuth)}),
+		"serving": pki.Sign(agenttest.Wish{Name: wire.APIName,
+			Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
 	} {
 		c := agenttest.NewClient(t, pki, address, node, cert)
 		code, _, err := c.Do(http.MethodGet, wire.PathSessions, wire.Pod{Namespace: "a", Name: "b", UID: "c"}, nil)
@@ -97,12 +101,14 @@ func TestOnlyTheAPI(t *testing.T) {
 	}
 	old := agenttest.NewClient(t, pki, address, node, pki.API())
 	old.Config().MaxVersion = tls.VersionTLS12
-	if code, _, err := old.Do(http.MethodGet, wire.PathSessions, wire.Pod{Namespace: "a", Name: "b", UID: "c"}, nil); err == nil {
+	if code, _, err := old.Do(http.MethodGet, wire.PathSessions, wire.Pod{Namespace: "a", Name: "b", UID: "c"},
+		nil); err == nil {
 		t.Errorf("DA-07 TLS 1.2: answered %d", code)
 	}
 	api := agenttest.NewClient(t, pki, address, node, pki.API())
 	var list wire.RunningList
-	code, refused, err := api.Do(http.MethodGet, wire.PathSessions, wire.Pod{Namespace: "a", Name: "b", UID: "c"}, &list)
+	code, refused, err := api.Do(http.MethodGet, wire.PathSessions, wire.Pod{Namespace: "a", Name: "b", UID: "c"},
+		&list)
 	if err != nil || code != http.StatusOK || list.Items == nil {
 		t.Errorf("the API: %d, %+v, %v", code, refused, err)
 	}
@@ -114,8 +120,8 @@ func good() wire.Session {
 		Command: []string{"sh"}, Stdin: true, Stdout: true, Stderr: true, Seconds: 60, By: "jane", ID: "0123456789ab"}
 }
 
-// DA-07: what cannot be is refused whole, before the connection becomes a stream; so is a pod that is another, or not on
-// this node.
+// DA-07: what cannot be is refused whole, before the connection becomes a stream; so is a pod that is another, or not
+// on this node.
 func TestRefusals(t *testing.T) {
 	pki := agenttest.NewPKI(t)
 	c := agenttest.NewClient(t, pki, serve(t, pki, nil), node, pki.API())
@@ -142,7 +148,8 @@ func TestRefusals(t *testing.T) {
 		test.change(&w)
 		_, err := c.Session(w)
 		refused, ok := err.(*agenttest.Refused)
-		if !ok || refused.Code != test.code || refused.Status.Reason != test.reason || refused.Status.Code != test.code ||
+		if !ok || refused.Code != test.code || refused.Status.Reason != test.reason ||
+			refused.Status.Code != test.code ||
 			refused.Status.Message == "" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -151,7 +158,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil || code != http.StatusBadRequest || !strings.Contains(refused.Message, "WebSocket") {
 		t.Errorf("not a WebSocket: %d, %+v, %v", code, refused, err)
 	}
-	code, refused, err = c.Do(http.MethodGet, wire.PathEvidence, wire.Pod{Namespace: "shop", Name: "web", UID: "other"}, nil)
+	code, refused, err = c.Do(http.MethodGet, wire.PathEvidence, wire.Pod{Namespace: "shop", Name: "web", UID: "other"},
+		nil)
 	if err != nil || code != http.StatusConflict || refused.Reason != wire.ReasonPodNotOnNode {
 		t.Errorf("evidence of a forged uid: %d, %+v, %v", code, refused, err)
 	}
@@ -187,7 +195,8 @@ func TestStreams(t *testing.T) {
 	s.Send(4, `{"Width":91,"Height":17}`)
 	s.Await(t.Context(), "91x17")
 	s.Send(0, "\x03")
-	if out, _, status := s.End(t.Context()); !strings.Contains(out, "got 3\r\n") || status == nil || status.ExitCode() != 7 {
+	if out, _, status := s.End(t.Context()); !strings.Contains(out, "got 3\r\n") || status == nil ||
+		status.ExitCode() != 7 {
 		t.Errorf("a terminal: %q, %+v", out, status)
 	}
 	w = good()

@@ -21,8 +21,10 @@ const id = "0123456789ab"
 func machine(t *testing.T) Machine {
 	t.Helper()
 	dir := t.TempDir()
-	m := Machine{Run: filepath.Join(dir, "run"), Disk: filepath.Join(dir, "disk"), Cgroups: filepath.Join(dir, "cgroup")}
-	if err := errors.Join(os.MkdirAll(m.Dir(id), 0o700), os.MkdirAll(m.DiskDir(id), 0o700), os.MkdirAll(m.Cgroups, 0o755)); err != nil {
+	m := Machine{Run: filepath.Join(dir, "run"), Disk: filepath.Join(dir, "disk"),
+		Cgroups: filepath.Join(dir, "cgroup")}
+	if err := errors.Join(os.MkdirAll(m.Dir(id), 0o700), os.MkdirAll(m.DiskDir(id), 0o700),
+		os.MkdirAll(m.Cgroups, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -94,7 +96,8 @@ func TestCleanKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := out.Read(make([]byte, 3)); err != nil {
@@ -124,7 +127,8 @@ func TestSessions(t *testing.T) {
 	m := machine(t)
 	if err := errors.Join(os.WriteFile(m.Record(id), []byte(`{"id":"`+id+`","target":"docker:web"}`), 0o600),
 		os.MkdirAll(m.Dir("ffffffffffff"), 0o700), os.WriteFile(m.Record("ffffffffffff"), []byte(`{`), 0o600),
-		os.MkdirAll(m.Dir("other"), 0o700), os.WriteFile(m.Record("other"), []byte(`{"id":"other"}`), 0o600)); err != nil {
+		os.MkdirAll(m.Dir("other"), 0o700), os.WriteFile(m.Record("other"), []byte(`{"id":"other"}`),
+			0o600)); err != nil {
 		t.Fatal(err)
 	}
 	all, err := m.Sessions()

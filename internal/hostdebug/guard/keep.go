@@ -29,17 +29,30 @@ func (m Machine) Keep(id string) error {
 	}
 	for _, root := range all {
 		dir := filepath.Join(root, name, id+kept)
-		for _, made := range []string{filepath.Dir(dir), dir} {
-			if err := os.Mkdir(made, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-				return fmt.Errorf("cgroup of the session: %w", err)
-			}
-			inheritSets(made)
+		err := enterNew(dir)
+		// Whoever is the last of another session removes what is empty, which it may be until somebody is in it.
+		for tries := 0; errors.Is(err, os.ErrNotExist) && tries < mostTries; tries++ {
+			err = enterNew(dir)
 		}
-		if err := enter(dir); err != nil {
+		if err != nil {
 			return fmt.Errorf("cgroup of the session: %w", err)
 		}
 	}
 	return nil
+}
+
+// mostTries bounds how often a cgroup is made that others remove: each time, one of them has ended.
+const mostTries = 100
+
+// enterNew makes a cgroup with the one above it, and goes into it.
+func enterNew(dir string) error {
+	for _, made := range []string{filepath.Dir(dir), dir} {
+		if err := os.Mkdir(made, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		inheritSets(made)
+	}
+	return enter(dir)
 }
 
 // Leave is the last that a session's command or its guard does: it goes out of the session's own cgroup and removes it,

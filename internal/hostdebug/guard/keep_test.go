@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// DA-09: what is no session's name is no cgroup's either, and where there are no cgroups that is an error, for a session
-// that is in its agent's would be killed with it.
+// DA-09: what is no session's name is no cgroup's either, and where there are no cgroups that is an error, for a
+// session that is in its agent's would be killed with it.
 func TestKeepRefuses(t *testing.T) {
 	none := Machine{Cgroups: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(none.Cgroups, "memory"), 0o755); err != nil {
