@@ -237,7 +237,7 @@ func TestOwnAPIServices(t *testing.T) {
 			t.Errorf("%s: %+v", want, s)
 		}
 	}
-	for _, name := range []string{"v1.apps", "v1."} {
+	for _, name := range []string{"v1.apps", "v1.", "v1.debug.wherry.dev"} {
 		s, err := regs.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func (s *Server) archive(w http.ResponseWriter, req *http.Request, pod, agent *c
 	default:
 		words := strings.TrimSpace(out.words.String())
 		r.Error(refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, pod.Name, "files of pod %s: %s",
-			pod.Name, orElse(words, status.Message)))
+			pod.Name, orElse(words, orElse(status.Message, "nothing has come"))))
 	}
 }
 

@@ -5,7 +5,6 @@ package debugapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,30 +63,34 @@ func (c asking) Connect(ctx context.Context, name string, opts runtime.Object, r
 		return nil, apierrors.NewUnauthorized("the request has no user")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		ask := func(method, path string, what, out any) {
-			if err := s.reach.ask(ctx, agent, method, path, what, out); err != nil {
+		ask := func(method, path string, what, into, out any) {
+			if err := s.reach.ask(ctx, agent, method, path, what, into); err != nil {
 				r.Error(err)
 				return
 			}
 			answer(w, out)
 		}
 		o, sessions := opts.(*options.Sessions)
-		switch {
-		case !sessions:
-			ask(http.MethodGet, wire.PathEvidence, about(pod), &wire.EvidenceOf{})
-		case req.Method == http.MethodDelete:
-			ask(http.MethodDelete, wire.PathSessions, wire.Stop{Pod: about(pod), ID: o.Session, By: user.GetName()},
-				&wire.RunningList{})
-		case o.Session != "":
-			r.Error(apierrors.NewBadRequest(fmt.Sprintf("%s is for DELETE alone: GET lists all of the pod",
-				wire.ParamSession)))
-		default:
-			ask(http.MethodGet, wire.PathSessions, about(pod), &wire.RunningList{})
+		if !sessions {
+			evidence := &wire.EvidenceOf{}
+			ask(http.MethodGet, wire.PathEvidence, about(pod), evidence, evidence)
+			return
 		}
+		if err := o.Validate(req.Method); err != nil {
+			r.Error(apierrors.NewBadRequest(err.Error()))
+			return
+		}
+		if req.Method == http.MethodDelete {
+			ask(http.MethodDelete, wire.PathSessions, wire.Stop{Pod: about(pod), ID: o.Session, By: user.GetName()}, nil,
+				metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+			return
+		}
+		list := &wire.RunningList{Items: []wire.Running{}}
+		ask(http.MethodGet, wire.PathSessions, about(pod), list, list)
 	}), nil
 }
 
-// answer writes what an agent has said, as this API understands it.
+// answer writes what an agent has said, as this API understands it; of an end it is that it was told.
 func answer(w http.ResponseWriter, out any) {
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	_ = json.NewEncoder(w).Encode(out) // a client that is gone does not hear it

@@ -242,7 +242,7 @@ func TestEvidenceSessionsFiles(t *testing.T) {
 		t.Errorf("sessions: %s, %v", got, err)
 	}
 	if got, err := plain(t, jane, http.MethodDelete, path(shop, "web", wire.Sessions),
-		url.Values{"session": {"0123456789ab"}}); err != nil {
+		url.Values{"session": {"0123456789ab"}}); err != nil || !strings.Contains(got, `"status":"Success"`) {
 		t.Errorf("the end of one: %s, %v", got, err)
 	}
 	c.agent.mu.Lock()

@@ -193,7 +193,7 @@ func (a *standIn) serve(w http.ResponseWriter, req *http.Request) {
 		a.mu.Lock()
 		a.stopped = append(a.stopped, stop)
 		a.mu.Unlock()
-		_ = json.NewEncoder(w).Encode(wire.RunningList{})
+		_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusSuccess})
 	case req.URL.Path == wire.PathSessions:
 		_ = json.NewEncoder(w).Encode(wire.RunningList{Items: []wire.Running{{ID: "0123456789ab", As: wire.Shell,
 			By: "jane"}}})

@@ -35,11 +35,16 @@ const (
 	leastCPUs   = 0.01
 )
 
+// mostTTL is what agents take at most.
+const mostTTL = 7 * 24 * time.Hour
+
 // Validate says what is wrong with limits.
 func (l Limits) Validate() error {
 	switch {
 	case l.TTL < leastTTL:
 		return fmt.Errorf("the longest time of a session is %v: at least %v are needed", l.TTL, leastTTL)
+	case l.TTL > mostTTL:
+		return fmt.Errorf("the longest time of a session is %v: agents take at most %v", l.TTL, mostTTL)
 	case l.Memory < leastMemory:
 		return fmt.Errorf("the most memory of a session is %d bytes: at least %d are needed", l.Memory, leastMemory)
 	case l.CPUs < leastCPUs:

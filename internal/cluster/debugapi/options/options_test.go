@@ -128,13 +128,26 @@ func TestLimits(t *testing.T) {
 	if err != nil || s.Seconds != 60 || s.Memory != 64<<20 || s.CPUs != 0.5 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	for _, l := range []options.Limits{{}, {TTL: time.Hour, Memory: 1, CPUs: 1}, {TTL: time.Hour, Memory: 1 << 30}} {
+	for _, l := range []options.Limits{{}, {TTL: 8 * 24 * time.Hour, Memory: 1 << 30, CPUs: 1}, {TTL: time.Hour, Memory: 1, CPUs: 1}, {TTL: time.Hour, Memory: 1 << 30}} {
 		if l.Validate() == nil {
 			t.Errorf("%+v leaves nothing, and is taken", l)
 		}
 	}
 	if err := options.DefaultLimits().Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A session that is to end is named as the API names them, and nothing else is.
+func TestSessionNames(t *testing.T) {
+	for _, c := range []struct {
+		method, name, want string
+	}{{"GET", "", ""}, {"DELETE", "", ""}, {"DELETE", "0123456789ab", ""}, {"GET", "0123456789ab", "for DELETE alone"},
+		{"DELETE", "0123456789", "12 hexadecimal digits"}, {"DELETE", "../../../etc", "12 hexadecimal digits"}} {
+		err := (&options.Sessions{Session: c.name}).Validate(c.method)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v", c.method, c.name, err)
+		}
 	}
 }
 

@@ -3,7 +3,9 @@
 package options
 
 import (
+	"encoding/hex"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -126,6 +128,23 @@ func (o *Files) Operation() string {
 	}
 	return o.Op
 }
+
+// Validate refuses what a request of a method cannot be about.
+func (o *Sessions) Validate(method string) error {
+	switch id, err := hex.DecodeString(o.Session); {
+	case o.Session == "":
+		return nil
+	case method != http.MethodDelete:
+		return fmt.Errorf("%s is for DELETE alone: GET lists all of the pod", wire.ParamSession)
+	case err != nil || len(id) != idBytes:
+		return fmt.Errorf("%s %.100q is not the name of one: it has %d hexadecimal digits", wire.ParamSession, o.Session,
+			2*idBytes)
+	}
+	return nil
+}
+
+// idBytes is how many bytes a session's name stands for.
+const idBytes = 6
 
 // complete gives a session its streams and bounds, and refuses what would not fit an agent.
 func complete(s wire.Session, streams Streams, b Bounds, l Limits) (wire.Session, error) {
