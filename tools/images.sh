@@ -4,9 +4,10 @@
 # Makes the image of wherry for clusters: images.sh VERSION LDFLAGS ARCH..., from the repository's root, after make build. It leaves an OCI
 # layout in dist/wherry-VERSION.oci and the same as an archive beside it.
 #
-# bin/wherry is taken for this machine's architecture. For another one the program is built here, with that one's toolbox and without what
-# only a server carries (runc and the like): the image is for debugging in clusters. Its entry point needs a C compiler for that
-# architecture, which CC_arm64 and the like name (default: aarch64-linux-gnu-gcc, x86_64-linux-gnu-gcc).
+# bin/wherry is taken for this machine's architecture. For another one the program is built here, with that one's toolbox and runc and without
+# what only a server carries (shim, CNI plug-in, pause image): the image is for debugging in clusters. That needs a C compiler for that
+# architecture, which CC_arm64 and the like name (default: aarch64-linux-gnu-gcc, x86_64-linux-gnu-gcc), and libseccomp's static library.
+# On Debian: dpkg --add-architecture arm64, apt update, apt install gcc-aarch64-linux-gnu libseccomp-dev:arm64.
 set -euo pipefail
 
 version=$1
@@ -24,13 +25,21 @@ compiler() {
 	esac
 }
 
-# overlay makes the program's build see the other architecture's toolbox, and nothing else, where this one's helpers are.
+# libraries is where those of another architecture are described, unless PKG_CONFIG_LIBDIR says so.
+libraries() {
+	case $1 in
+	arm64) echo "${PKG_CONFIG_LIBDIR:-/usr/lib/aarch64-linux-gnu/pkgconfig}" ;;
+	amd64) echo "${PKG_CONFIG_LIBDIR:-/usr/lib/x86_64-linux-gnu/pkgconfig}" ;;
+	esac
+}
+
+# overlay makes the program's build see the other architecture's toolbox and runc, and nothing else, where this one's helpers are.
 overlay() {
 	local to=$1 file
 	echo '{"Replace": {'
 	for file in "$bundle"/*; do
 		case $(basename "$file") in
-		toolbox.tar | SHA256SUMS) printf '"%s": "%s",\n' "$file" "$to/$(basename "$file")" ;;
+		toolbox.tar | runc.zst | SHA256SUMS) printf '"%s": "%s",\n' "$file" "$to/$(basename "$file")" ;;
 		*) printf '"%s": "",\n' "$file" ;;
 		esac
 	done
@@ -44,7 +53,10 @@ cross() {
 	mkdir -p "$to"
 	(cd toolbox && GOARCH=$arch go build -ldflags '-s -w' -o "$to/toolbox" .)
 	TOOLBOX_ARCH=$arch TOOLBOX_LIST=bin/.helpers/toolbox tools/toolbox-image.sh "$to/toolbox" "$to/toolbox.tar"
-	(cd "$to" && sha256sum toolbox.tar >SHA256SUMS)
+	GOARCH=$arch CGO_ENABLED=1 CC=$cc PKG_CONFIG_LIBDIR=$(libraries "$arch") go build -o "$to/runc" \
+		-tags 'seccomp netgo osusergo urfave_cli_no_docs' -ldflags '-s -w -extldflags -static' github.com/opencontainers/runc
+	go run ./tools/pack -o "$to/runc.zst" "$to/runc"
+	(cd "$to" && sha256sum runc toolbox.tar >SHA256SUMS)
 	overlay "$to" >"$to/overlay.json"
 	GOARCH=$arch go build -overlay "$to/overlay.json" -ldflags "$ldflags" -o "$to/main" ./cmd/wherry
 	GOARCH=$arch go build -overlay "$to/overlay.json" -ldflags '-s -w -T 0x40001000' -o "$to/short" ./cmd/wherry-short

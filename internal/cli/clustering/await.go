@@ -126,8 +126,8 @@ func (c *connection) tell(ctx context.Context, t cmdline.Terminal, vain error) e
 				"debuggers -n NAMESPACE --clusterrole=wherry-debug --user=NAME")
 		return nil
 	case s.API.Why != "":
-		return fmt.Errorf("everything was applied, and not all of it runs: %s\nwherry cluster status says more",
-			s.API.Why)
+		return fmt.Errorf("everything was applied, and not all of it runs: %s\nsee wherry cluster status, and "+
+			"wherry why deployment/%s -n %s", s.API.Why, apiName, s.Namespace)
 	case wait.Interrupted(vain):
 		return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
 	}
