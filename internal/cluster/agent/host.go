@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +17,7 @@ import (
 // for the others are found in the agent's own.
 func spaces() []string { return []string{"cgroup", "net", "uts", "ipc", "mnt"} }
 
-// Place is where sessions run: in the namespaces of the machine's first process.
+// Place is where sessions run: in the namespaces of the machine itself.
 type Place struct {
 	// Here keeps them in the agent's own, for one that is started by hand, not in a container.
 	Here bool
@@ -45,6 +46,10 @@ func enterMachine() error {
 	if os.Getpid() == 1 {
 		return errors.New("the agent sees no process but its own: its pod needs hostPID: true")
 	}
+	machine, err := machineProcess("/proc", os.Getppid())
+	if err != nil {
+		return err
+	}
 	others := map[string]*os.File{}
 	defer func() {
 		for _, f := range others {
@@ -52,10 +57,9 @@ func enterMachine() error {
 		}
 	}()
 	for _, name := range spaces() {
-		f, err := otherSpace(name)
+		f, err := otherSpace(machine, name)
 		if err != nil {
-			return fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: "+
-				"true; for an agent that is not in a container there is --in-place)", err)
+			return fmt.Errorf("the machine's namespaces: %w", err)
 		}
 		if f != nil {
 			others[name] = f
@@ -79,9 +83,26 @@ func enterMachine() error {
 	return nil
 }
 
-// otherSpace is the namespace of the machine's first process; nil if the agent is in it.
-func otherSpace(name string) (*os.File, error) {
-	f, err := os.Open(filepath.Join("/proc/1/ns", name))
+// machineProcess is the folder of a process that is in the machine's own namespaces: the first one or, where that has a
+// capability which the container runtime lacks and is closed to what that starts, the runtime's own by which the agent
+// was started.
+func machineProcess(proc string, parent int) (string, error) {
+	var errs []error
+	for _, pid := range []int{1, parent} {
+		dir := filepath.Join(proc, strconv.Itoa(pid))
+		f, err := os.Open(filepath.Join(dir, "ns/mnt"))
+		if err == nil {
+			return dir, f.Close()
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true; for "+
+		"an agent that is not in a container there is --in-place)", errors.Join(errs...))
+}
+
+// otherSpace is a namespace of a process of the machine's; nil if the agent is in it.
+func otherSpace(machine, name string) (*os.File, error) {
+	f, err := os.Open(filepath.Join(machine, "ns", name))
 	if err != nil {
 		return nil, err
 	}
