@@ -106,7 +106,7 @@ var (
 )
 
 // New implements rest.Storage.
-func (parent) New() runtime.Object { return &options.Pod{ObjectMeta: metav1.ObjectMeta{}} }
+func (parent) New() runtime.Object { return &options.Pod{} }
 
 // Destroy implements rest.Storage.
 func (parent) Destroy() {}

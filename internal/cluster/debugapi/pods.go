@@ -45,7 +45,7 @@ func upstream(what string, err error) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("the API of debugging cannot %s: %v", what, err))
 }
 
-// container is the one that is asked for, or the one that kubectl would take; also is a name that may be left out.
+// container is the one that is asked for, or the one that kubectl would take.
 func container(pod *corev1.Pod, name string) (string, error) {
 	if name == "" {
 		name, _ = ways.Default(pod)
