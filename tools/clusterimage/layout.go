@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/image"
 )
 
-// writeLayout writes images of several architectures into a folder as one image of an OCI layout, under a name. The folder
-// must not be there.
+// writeLayout writes images of several architectures into a folder as one image of an OCI layout, under a name. The
+// folder must not be there.
 func writeLayout(dir, ref string, programs ...image.Program) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is there already", dir)

@@ -40,8 +40,9 @@ func run(args []string) error {
 	}
 	roots := image.Roots()
 	if roots == nil {
-		fmt.Fprintln(os.Stderr, "clusterimage: this machine has no certificates of authorities (apt install ca-certificates): "+
-			"images will not be pulled from the image")
+		fmt.Fprintln(os.Stderr,
+			"clusterimage: this machine has no certificates of authorities (apt install ca-certificates): "+
+				"images will not be pulled from the image")
 	}
 	var all []image.Program
 	for _, arg := range flags.Args() {

@@ -15,7 +15,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +30,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -214,6 +217,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	if n := c.installedNow(t); n != 21 {
 		t.Errorf("%d objects are installed", n)
 	}
+	c.rolesGive(t)
 	c.fill(t)
 	_, errs, err = call(t, nil, "install", "--kubeconfig", c.admin, "--wait=false")
 	if err != nil || strings.Contains(errs, "created") || strings.Contains(errs, "configured") {
@@ -246,6 +250,45 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 	if _, err := c.CoreV1().Namespaces().Get(t.Context(), "wherry-debug", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace: %v", err)
+	}
+}
+
+// rolesGive proves by the server's own judgement what the roles give to whom they are bound to, in that namespace alone.
+// (DA-04)
+func (c *cluster) rolesGive(t *testing.T) {
+	t.Helper()
+	for _, role := range []string{"wherry-look", "wherry-debug", "wherry-privileged"} {
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
+			Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role}}}
+		if _, err := c.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agent := "system:serviceaccount:wherry-debug:" + agentName
+	for _, q := range []struct {
+		user, verb, resource, sub, name, namespace string
+		want                                       bool
+	}{
+		{"wherry-look", "get", "pods", "files", "web", "default", true},
+		{"wherry-look", "get", "pods", "files", "web", "kube-system", false},
+		{"wherry-look", "create", "pods", "files", "web", "default", false},
+		{"wherry-look", "create", "pods", "shell", "web", "default", false},
+		{"wherry-debug", "create", "pods", "shell", "web", "default", true},
+		{"wherry-debug", "delete", "pods", "sessions", "web", "default", true},
+		{"wherry-debug", "use", "profiles", "", "general", "default", true},
+		{"wherry-debug", "use", "profiles", "", "sysadmin", "default", false},
+		{"wherry-debug", "use", "profiles", "", wire.ProfileHost, "default", false},
+		{"wherry-privileged", "use", "profiles", "", wire.ProfileHost, "default", true},
+		{"wherry-privileged", "use", "profiles", "", "general", "kube-system", false},
+		{agent, "get", "pods", "files", "web", "default", false},
+	} {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: q.user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: q.namespace, Verb: q.verb, Group: wire.Group,
+				Version: wire.Version, Resource: q.resource, Subresource: q.sub, Name: q.name}}}
+		got, err := c.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		if err != nil || got.Status.Allowed != q.want {
+			t.Errorf("%+v: %v, %+v", q, err, got.Status)
+		}
 	}
 }
 
