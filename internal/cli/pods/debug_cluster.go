@@ -60,11 +60,12 @@ func (f *debugFlags) beside(ctx context.Context, t cmdline.Terminal, pod string,
 	if !f.Quiet {
 		tell.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
 	}
-	return c.Stream(ctx, t, f.Namespace, f.Shell(pod, command, f.writable, f.host.Quantities(), os.Getenv("TERM")), tell)
+	return c.Stream(ctx, t, f.Namespace, f.Shell(pod, command, f.writable, f.host.Quantities(), os.Getenv("TERM")),
+		tell)
 }
 
-// flagsElsewhere refuses flags that mean nothing for a pod of Wherry's, and mean something for one of a cluster that has
-// debug.wherry.dev.
+// flagsElsewhere refuses flags that mean nothing for a pod of Wherry's, and mean something for one of a cluster that
+// has debug.wherry.dev.
 func (f *debugFlags) flagsElsewhere(ctx context.Context) error {
 	err := f.notOnHost()
 	if err == nil || f.host.Address != "" {

@@ -62,7 +62,8 @@ func (c *Client) foreign(ctx context.Context, base *url.URL) (*Foreign, error) {
 	case status == http.StatusOK:
 		f.Serves = true
 	case status == http.StatusServiceUnavailable:
-		f.why += "; " + wire.Group + " is installed in this cluster, but does not answer (wherry cluster status says more)"
+		f.why += "; " + wire.Group +
+			" is installed in this cluster, but does not answer (wherry cluster status says more)"
 	default:
 		f.why += "; wherry cluster install makes it possible there"
 	}

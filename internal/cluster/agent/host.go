@@ -96,8 +96,9 @@ func machineProcess(proc string, parent int) (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true; for "+
-		"an agent that is not in a container there is --in-place)", errors.Join(errs...))
+	return "",
+		fmt.Errorf("the machine's namespaces: %w (the agent's pod needs hostPID: true and privileged: true; for "+
+			"an agent that is not in a container there is --in-place)", errors.Join(errs...))
 }
 
 // otherSpace is a namespace of a process of the machine's; nil if the agent is in it.

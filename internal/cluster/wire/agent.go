@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Paths of an agent. Every request carries the [Pod] it is about, or the agent refuses it; refusals are a metav1.Status.
+// Paths of an agent. Every request carries the [Pod] it is about, or the agent refuses it; refusals are a
+// metav1.Status.
 const (
 	PathSession  = "/v1/session"  // GET, upgraded to WebSocket (v5.channel.k8s.io): a [Session] in the query
 	PathEvidence = "/v1/evidence" // GET: an [EvidenceOf]
@@ -46,13 +47,14 @@ type Session struct {
 
 	// Container is the one whose namespaces are joined. With [Exec] and [Files] it may be empty: the pod's network and
 	// its files alone. It need not run: the session has its last files then, and no namespace of it.
-	Container string   `json:"container,omitempty"`
-	Order     []string `json:"order,omitempty"` // the pod's containers, for which files are shown, in the order of its spec
-	Image     string   `json:"image,omitempty"` // empty: the toolbox
-	Command   []string `json:"command,omitempty"`
-	Profile   string   `json:"profile,omitempty"`
-	User      string   `json:"user,omitempty"`
-	Writable  bool     `json:"writable,omitempty"`
+	Container string `json:"container,omitempty"`
+	// the pod's containers, for which files are shown, in the order of its spec
+	Order    []string `json:"order,omitempty"`
+	Image    string   `json:"image,omitempty"` // empty: the toolbox
+	Command  []string `json:"command,omitempty"`
+	Profile  string   `json:"profile,omitempty"`
+	User     string   `json:"user,omitempty"`
+	Writable bool     `json:"writable,omitempty"`
 
 	Stdin  bool   `json:"stdin,omitempty"`
 	Stdout bool   `json:"stdout,omitempty"`

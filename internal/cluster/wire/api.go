@@ -19,8 +19,8 @@ const (
 )
 
 // Profiles is the resource of which a role allows the verb [Use], in the pod's namespace: its names are those of the
-// profiles (DC-14), and [ProfileHost], which a pod takes beside the others that shares namespaces with its machine or is
-// privileged.
+// profiles (DC-14), and [ProfileHost], which a pod takes beside the others that shares namespaces with its machine or
+// is privileged.
 const (
 	Profiles    = "profiles"
 	Use         = "use"
