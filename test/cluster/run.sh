@@ -25,9 +25,7 @@ server=
 build() {
 	(cd ../conformance && cluster_build && go build -ldflags "$stamp" -o "$bin/kubectl" k8s.io/kubernetes/cmd/kubectl &&
 		go build -ldflags "$stamp" -o "$bin/kubelet" k8s.io/kubernetes/cmd/kubelet)
-	(cd "$repo" && for part in containerd ctr; do
-		go build -ldflags '-s -w' -o "$bin/$part" "github.com/containerd/containerd/v2/cmd/$part"
-	done)
+	(cd containerd && go build -ldflags '-s -w' -o "$bin/" github.com/containerd/containerd/v2/cmd/{containerd,ctr})
 }
 
 finish() {
@@ -95,21 +93,33 @@ containerd_start() {
 
 kubelet_start() {
 	certificate "node" "/O=system:nodes/CN=system:node:$node"
-	certificate kubelet "/CN=$node" "subjectAltName=DNS:$node,IP:127.0.0.1"
+	certificate kubelet "/CN=$node" "subjectAltName=DNS:$node,IP:10.96.0.1"
 	kubeconfig node
 	cat >"$data/kubelet.yaml" <<-END
-		{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, cgroupDriver: cgroupfs, failCgroupV1: false, failSwapOn: false,
-		 containerRuntimeEndpoint: "unix://$data/containerd.sock", authentication: {x509: {clientCAFile: "$pki/ca.crt"}, anonymous: {enabled: false}},
-		 authorization: {mode: AlwaysAllow}, tlsCertFile: "$pki/kubelet.crt", tlsPrivateKeyFile: "$pki/kubelet.key", clusterDomain: cluster.local,
-		 cgroupRoot: /whcluster, cgroupsPerQOS: true, enforceNodeAllocatable: [], evictionHard: {imagefs.available: "1%", nodefs.available: "1%"},
-		 imageGCHighThresholdPercent: 100, imageGCLowThresholdPercent: 99, podLogsDir: "$data/pods", oomScoreAdj: 0, localStorageCapacityIsolation: false}
+		apiVersion: kubelet.config.k8s.io/v1beta1
+		kind: KubeletConfiguration
+		cgroupDriver: cgroupfs
+		failCgroupV1: false
+		failSwapOn: false
+		cgroupRoot: /whcluster
+		enforceNodeAllocatable: []
+		containerRuntimeEndpoint: unix://$data/containerd.sock
+		authentication: {x509: {clientCAFile: $pki/ca.crt}, anonymous: {enabled: false}}
+		authorization: {mode: AlwaysAllow}
+		tlsCertFile: $pki/kubelet.crt
+		tlsPrivateKeyFile: $pki/kubelet.key
+		clusterDomain: cluster.local
+		evictionHard: {imagefs.available: "1%", nodefs.available: "1%"}
+		imageGCHighThresholdPercent: 100
+		podLogsDir: $data/pods
+		oomScoreAdj: 0
 	END
 	local controller
 	for controller in /sys/fs/cgroup/*/; do mkdir -p "$controller/whcluster"; done
 	# what a cpuset's child may use is copied by nobody on cgroup v1
 	[ ! -f /sys/fs/cgroup/cpuset/cpuset.cpus ] || for file in cpuset.mems cpuset.cpus; do cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset/whcluster/$file"; done
 	"$bin/kubelet" --config="$data/kubelet.yaml" --kubeconfig="$pki/node.kubeconfig" --root-dir="$data/kubelet" \
-		--hostname-override="$node" --node-ip=127.0.0.1 >"$out/kubelet.log" 2>&1 &
+		--hostname-override="$node" --node-ip=10.96.0.1 >"$out/kubelet.log" 2>&1 &
 	kubelet=$!
 	until_true "the node joins" k get node "$node"
 	k wait --for=condition=Ready --timeout=2m "node/$node" >/dev/null
@@ -126,7 +136,9 @@ fi
 trap finish EXIT
 trap 'exit 130' INT TERM
 cat >"$data/audit.yaml" <<-END
-	{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata, resources: [{group: debug.wherry.dev}]}, {level: None}]}
+	apiVersion: audit.k8s.io/v1
+	kind: Policy
+	rules: [{level: Metadata, resources: [{group: debug.wherry.dev}]}, {level: None}]
 END
 APISERVER_FLAGS="--enable-aggregator-routing --audit-policy-file=$data/audit.yaml --audit-log-path=$data/audit.log --advertise-address=10.96.0.1"
 network

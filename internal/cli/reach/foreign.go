@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,4 +93,23 @@ func serves(ctx context.Context, client *http.Client, base *url.URL) (int, error
 func NoAgent(err error) bool {
 	var refused apierrors.APIStatus
 	return errors.As(err, &refused) && refused.Status().Reason == metav1.StatusReason(wire.ReasonNoAgent)
+}
+
+// roleAdvice adds to a refusal by a cluster's own API server which of the roles that come with debug.wherry.dev has the
+// right that is missing. What the API itself refuses says so already.
+func roleAdvice(err error, subresource, namespace string) error {
+	var refused apierrors.APIStatus
+	if !errors.As(err, &refused) || refused.Status().Reason != metav1.StatusReasonForbidden {
+		return err
+	}
+	text := refused.Status().Message
+	if !strings.Contains(text, wire.Group) || strings.Contains(text, "ClusterRole") {
+		return err
+	}
+	role := "wherry-debug"
+	if subresource == wire.Files {
+		role = "wherry-look"
+	}
+	return fmt.Errorf("%w\nthe ClusterRole %s has that right; who administers the cluster gives it by kubectl create rolebinding, in namespace %s",
+		err, role, namespace)
 }

@@ -75,7 +75,7 @@ func (c *Client) Stream(ctx context.Context, t cmdline.Terminal, namespace strin
 		r.Meanwhile = c.showPull(t, base, namespace, s)
 	}
 	code, err := r.Run(ctx)
-	return code, asStatus(err)
+	return code, roleAdvice(asStatus(err), s.Subresource, namespace)
 }
 
 // showPull shows the pull that a session waits for; nil if it needs no image.
