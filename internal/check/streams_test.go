@@ -13,17 +13,18 @@ import (
 func TestCommandsWriteToTheirStreams(t *testing.T) {
 	main := "internal/cli/root.go" // makes the streams plain
 	own := map[string]string{
-		"internal/cli/onhost/debug.go":   "a session on this machine with a terminal of its own has the user's",
-		"internal/cli/ask/session.go":    "sessions with a terminal of their own",
-		"internal/cli/pods/debug.go":     "a note while the terminal is in raw mode, escaped there",
-		"internal/cli/images/import.go":  "a line that the next one replaces",
-		"internal/cli/images/pull.go":    "a line that the next one replaces",
-		"internal/cli/podwhy/command.go": "an answer in colours; what others wrote was put on single lines before",
-		"internal/cli/pods/meter.go":     "a line that the next one replaces",
-		"internal/cli/podrun/screen.go":  "colours of its own; all that others wrote is escaped there",
-		"internal/cli/pulling/wait.go":   "a line that the next one replaces; a line while the terminal is in raw mode, escaped there",
-		"internal/cli/short/short.go":    "a note while the terminal is in raw mode, escaped there",
-		"internal/cli/timeline.go":       "a chart in colours, drawn again in its place",
+		"internal/cli/onhost/debug.go":       "a session on this machine with a terminal of its own has the user's",
+		"internal/cli/ask/session.go":        "sessions with a terminal of their own",
+		"internal/cli/pods/debug.go":         "a note while the terminal is in raw mode, escaped there",
+		"internal/cli/images/import.go":      "a line that the next one replaces",
+		"internal/cli/images/pull.go":        "a line that the next one replaces",
+		"internal/cli/podwhy/command.go":     "an answer in colours; what others wrote was put on single lines before",
+		"internal/cli/pods/meter.go":         "a line that the next one replaces",
+		"internal/cli/podrun/screen.go":      "colours of its own; all that others wrote is escaped there",
+		"internal/cli/pulling/wait.go":       "a line that the next one replaces; a line while the terminal is in raw mode, escaped there",
+		"internal/cli/short/short.go":        "a note while the terminal is in raw mode, escaped there",
+		"internal/cli/pods/debug_cluster.go": "a note while the terminal is in raw mode, escaped there",
+		"internal/cli/timeline.go":           "a chart in colours, drawn again in its place",
 	}
 	seen := map[string]bool{}
 	for _, f := range goFiles(t) {

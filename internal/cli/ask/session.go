@@ -22,8 +22,8 @@ type Session struct {
 	Stdin, TTY  bool
 	DetachKeys  bool // the user may leave with Ctrl-P Ctrl-Q
 
-	// InCluster is the same request in the words of debug.wherry.dev, for clusters whose API server is not Wherry's; nil
-	// where there are none.
+	// InCluster is the same request in the words of debug.wherry.dev, for clusters whose API server is not Wherry's;
+	// nil where there are none.
 	InCluster *Session
 
 	api string // the path of its API; empty: that of pods

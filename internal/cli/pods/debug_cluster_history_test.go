@@ -12,7 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 )
 
-// DA-05, DC-18: who debugged a pod of another cluster, with what and how it ended, is read from its events: also when the
+// DA-05: who debugged a pod of another cluster, with what and how it ended, is read from its events: also when the
 // event of the beginning is gone, and whatever else is written there.
 func TestRunsOfEvents(t *testing.T) {
 	begin := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)

@@ -81,8 +81,9 @@ func (c asking) Connect(ctx context.Context, name string, opts runtime.Object, r
 			return
 		}
 		if req.Method == http.MethodDelete {
-			ask(http.MethodDelete, wire.PathSessions, wire.Stop{Pod: about(pod), ID: o.Session, By: user.GetName()}, nil,
-				metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+			ask(http.MethodDelete, wire.PathSessions, wire.Stop{Pod: about(pod), ID: o.Session, By: user.GetName()},
+				nil, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+					Status: metav1.StatusSuccess})
 			return
 		}
 		list := &wire.RunningList{Items: []wire.Running{}}

@@ -5,7 +5,6 @@ package options
 import (
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -134,11 +133,11 @@ func (o *Sessions) Validate(method string) error {
 	switch id, err := hex.DecodeString(o.Session); {
 	case o.Session == "":
 		return nil
-	case method != http.MethodDelete:
+	case method != "DELETE":
 		return fmt.Errorf("%s is for DELETE alone: GET lists all of the pod", wire.ParamSession)
 	case err != nil || len(id) != idBytes:
-		return fmt.Errorf("%s %.100q is not the name of one: it has %d hexadecimal digits", wire.ParamSession, o.Session,
-			2*idBytes)
+		return fmt.Errorf("%s %.100q is not the name of one: it has %d hexadecimal digits", wire.ParamSession,
+			o.Session, 2*idBytes)
 	}
 	return nil
 }
