@@ -92,7 +92,7 @@ func TestCluster(t *testing.T) {
 	root, ann, lou := user("root"), user("ann"), user("lou")
 	k.Kubectl("create", "clusterrolebinding", "root", "--clusterrole=cluster-admin", "--serviceaccount=people:root")
 	root.wherry("cluster", "install", "--image-pull-policy", "Never", "--cri-socket", filepath.Join(s.DataDir, "cri.sock"),
-		"--timeout", "90s").Has("API: available")
+		"--timeout", "3m").Has("API: available")
 	k.up(`
 metadata: {name: web}
 spec: {containers: [{name: main, command: [sh, -c, "echo hello > /tmp/f; IDLE"]}]}

@@ -152,7 +152,7 @@ func TestKernelMessages(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	for file, want := range map[string]string{"/var/log/*.log": "matches/", "/var/matches": "", "/va[r/x": ""} {
-		if got := matches(copying("c", file)); got != want {
+		if got := matches(fileOf("c", file).Command()); got != want {
 			t.Errorf("%s: %q", file, got)
 		}
 	}

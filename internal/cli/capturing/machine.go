@@ -82,7 +82,7 @@ func (m *machine) parts(f *flags) []part {
 	}})
 	for _, file := range m.files {
 		all = append(all, part{"files " + file, func(ctx context.Context, w *capture.Writer) error {
-			return addCommand(ctx, w, filesAt(m.c.Name, file), m.run, copying(m.c.Name, file)...)
+			return addCommand(ctx, w, filesAt(m.c.Name, file), m.run, fileOf(m.c.Name, file).Command()...)
 		}})
 	}
 	return append(all, kernelPart(c.ID))
@@ -117,9 +117,9 @@ func sameNamespace(one, other string) bool {
 	return aerr == nil && berr == nil && os.SameFile(a, b)
 }
 
-// copying is the command that packs a file of a container; a link is followed within it.
-func copying(container, path string) []string {
-	return ask.Archive{Container: container, Path: path, Follow: true}.Command()
+// fileOf is the archive of a file of a container; a link is followed within it.
+func fileOf(container, path string) ask.Archive {
+	return ask.Archive{Container: container, Path: path, Follow: true}
 }
 
 // filesAt is the folder of a bundle for a file of a container: as it lies in the container.

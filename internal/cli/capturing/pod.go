@@ -258,8 +258,8 @@ func (p *pod) file(container, path string) (all []part) {
 			return addCommand(ctx, w, filesAt(name, path), func(ctx context.Context, t cmdline.Terminal,
 				_ ...string) (int, error) {
 				return p.client.Stream(ctx, t, p.pod.Namespace, ask.Toolbox{Pod: p.pod.Name, UserOf: name,
-					Archive: &ask.Archive{Container: name, Path: path, Follow: true}}.Session(), reach.Notices{})
-			})
+					Archive: new(fileOf(name, path))}.Session(), reach.Notices{})
+			}, fileOf(name, path).Command()...)
 		}})
 	}
 	return all
