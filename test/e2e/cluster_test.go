@@ -92,7 +92,7 @@ func TestCluster(t *testing.T) {
 	root, ann, lou := user("root"), user("ann"), user("lou")
 	k.Kubectl("create", "clusterrolebinding", "root", "--clusterrole=cluster-admin", "--serviceaccount=people:root")
 	root.wherry("cluster", "install", "--image-pull-policy", "Never", "--cri-socket", filepath.Join(s.DataDir, "cri.sock"),
-		"--timeout", "3m").Has("API: available")
+		"--timeout", "3m").Says("API: available")
 	k.up(`
 metadata: {name: web}
 spec: {containers: [{name: main, command: [sh, -c, "echo hello > /tmp/f; IDLE"]}]}
@@ -101,11 +101,11 @@ spec: {containers: [{name: main, command: [sh, -c, "echo hello > /tmp/f; IDLE"]}
 	bind("lou", "view", "wherry-look")
 	spec := k.Kubectl("get", "pod", "web", "-o", "jsonpath={.spec}").Out
 
-	ann.wherry("debug", "web", "--", "cat", "/c/main/tmp/f").Is("hello\n")
+	ann.wherry("debug", "web", "--", "cat", "/c/main/tmp/f").Is("hello")
 	if r := ann.wherry("debug", "web", "--", "sh", "-c", "echo out; exit 7"); r.Code != 7 || r.Out != "out\n" {
 		t.Errorf("a command's end: %+v", r)
 	}
-	ann.wherry("exec", "web", "-m", "wherry.dev/toolbox", "--", "ls", "/c").Is("main\n")
+	ann.wherry("exec", "web", "-m", "wherry.dev/toolbox", "--", "ls", "/c").Is("main")
 	copied := filepath.Join(t.TempDir(), "f")
 	lou.wherry("cp", "web:/tmp/f", copied)
 	if text, err := os.ReadFile(copied); err != nil || string(text) != "hello\n" {

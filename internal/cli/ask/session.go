@@ -32,7 +32,8 @@ type Session struct {
 // Wherrys tells whether the request is one that Wherry's API server alone understands. Another takes it for an exec in
 // the pod's own container, and must not get it.
 func (s Session) Wherrys() bool {
-	return s.Query.Has(debugask.ParamImage) || s.Query.Has(debugask.ParamName) || s.Query.Has(debugask.ParamExecImage)
+	return s.api == "" && (s.Query.Has(debugask.ParamImage) || s.Query.Has(debugask.ParamName) ||
+		s.Query.Has(debugask.ParamExecImage))
 }
 
 // Outputs are the writers for what the command writes. With a terminal of its own, all of it reaches the user's: that

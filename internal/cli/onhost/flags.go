@@ -33,9 +33,9 @@ type Flags struct {
 func (f *Flags) AddFlags(fl *pflag.FlagSet) {
 	f.AddAddress(fl)
 	fl.StringVar(&f.memory, "memory", "",
-		"on this machine: the most memory that the debugger may use, for example 512Mi; default: no limit")
+		"on this machine or beside a cluster's pod: the most memory that the debugger may use, for example 512Mi; default: no limit here")
 	fl.Float64Var(&f.cpus, "cpus", 0,
-		"on this machine: the most CPUs that the debugger may use, for example 0.5; default: no limit")
+		"on this machine or beside a cluster's pod: the most CPUs that the debugger may use, for example 0.5; default: no limit here")
 }
 
 // AddAddress adds the flag that says where an engine listens.

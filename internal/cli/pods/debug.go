@@ -58,6 +58,9 @@ Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD reattaches to i
 command waits. With an image or a command, -c names a new one. Every run is recorded: wherry debug history. Use -p for a pod that has the same name as one of the commands below.
 With node/NAME instead of a pod, the shell is on the node itself, with the node's files under /host.
 
+On a cluster that is not Wherry's the debugger is beside the pod, which is not changed, where wherry cluster install has been run; the
+files of its target are under /c/NAME there too. Elsewhere it is done as kubectl debug does it, which is said.
+
 A target of this machine (docker: and so on) needs root and no server. The shell joins its namespaces; its files, with its volumes, are
 under /c/NAME, read-only without --writable, and under /c/.wherry/NAME what is known of it, also when it has exited. The container is
 not changed, and when the session ends nothing of it is left.
@@ -118,7 +121,7 @@ refused.`,
 	f.Debug.AddFlags(cmd.Flags())
 	f.host.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&f.writable, "writable", false,
-		"on this machine: let the shell write to the target's files under /c")
+		"on this machine or beside a cluster's pod: let the shell write to the target's files under /c")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(),
 		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.EphemeralOnes))

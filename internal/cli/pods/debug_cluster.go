@@ -71,16 +71,11 @@ func (f *debugFlags) flagsElsewhere(ctx context.Context) error {
 	if err == nil || f.host.Address != "" {
 		return err
 	}
-	c, cerr := f.Connect()
-	if cerr != nil {
-		return cerr
-	}
-	foreign, cerr := c.Elsewhere(ctx)
-	switch {
-	case cerr != nil:
-		return cerr
-	case foreign != nil && foreign.Serves:
-		return nil
+	// Who cannot be asked is not taken for such a cluster's.
+	if c, cerr := f.Connect(); cerr == nil {
+		if foreign, cerr := c.Elsewhere(ctx); cerr == nil && foreign != nil && foreign.Serves {
+			return nil
+		}
 	}
 	return err
 }

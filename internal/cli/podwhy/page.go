@@ -109,8 +109,9 @@ func (p *page) finding(number int, f *why.Finding) {
 	}
 	for _, fact := range f.Facts {
 		from := "[" + fact.From + "]"
-		lines := wrap("- "+fact.Says+" "+from, p.width-5)
+		lines := wrap("- "+fact.Says+" "+strings.ReplaceAll(from, " ", together), p.width-5)
 		for i, l := range lines {
+			l = strings.ReplaceAll(l, together, " ")
 			if i > 0 {
 				l = "  " + l
 			}
@@ -160,6 +161,9 @@ func (p *page) changes(all []why.Change) {
 		p.line("  ", "%s %s [%s]", c.At.In(p.zone).Format("2006-01-02 15:04:05"), what, c.From)
 	}
 }
+
+// together stands for a space at which no line ends: who looks for where a fact is from finds it.
+const together = "\x00"
 
 // wrap cuts a text into lines of a width at spaces. A word that is longer than a line stays whole.
 func wrap(text string, width int) []string {
