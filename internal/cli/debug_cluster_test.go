@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/wherryproject/wherry/internal/cli/pods"
 )
 
 // served is a cluster with debug.wherry.dev, which refuses everything with a reason; it keeps what it was asked.
@@ -99,9 +101,17 @@ func TestClusterWithDebugging(t *testing.T) {
 		s := &served{reason: "NoDebugAgent"}
 		s.start(t)
 		var errs strings.Builder
-		run(Terminal{In: strings.NewReader(""), Out: io.Discard, Err: &errs}, strings.Fields("debug web -m busybox:1.37 -- ls"))
-		if !strings.Contains(errs.String(), "no, said the cluster: this is done as kubectl debug does it") {
-			t.Errorf("%s", errs.String())
+		called := false
+		cmd := pods.NewDebug(Terminal{In: strings.NewReader(""), Out: io.Discard, Err: &errs}, func(...string) int {
+			called = true
+			return 0
+		})
+		cmd.SetArgs(strings.Fields("web -m busybox:1.37 -- ls"))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !called || !strings.Contains(errs.String(), "no, said the cluster: this is done as kubectl debug does it") {
+			t.Errorf("%v, %s", called, errs.String())
 		}
 	})
 	t.Run("a name", func(t *testing.T) {
