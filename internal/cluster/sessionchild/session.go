@@ -102,7 +102,7 @@ const (
 // imageOf is an image that a session runs from: of the node, if a container of this pod runs from it, else of its
 // registry, without credentials.
 func imageOf(ref string, pod *byrpc.Pod, o engines.Options, note func(string)) session.Image {
-	i := &image.Image{Ref: ref, Keys: anonymous{}, Most: mostImage, Spare: spareDisk,
+	i := &image.Image{Ref: ref, Keys: anonymous{}, Reach: beyondNode(), Most: mostImage, Spare: spareDisk,
 		Whose: "it is pulled without credentials: use an image that everybody may pull, or one of the pod's own",
 		Note:  func(format string, args ...any) { note(fmt.Sprintf(format, args...)) }}
 	if own := ownImage(ref, pod); own != "" {

@@ -34,6 +34,9 @@ type Image struct {
 	Whose string
 	Note  func(format string, args ...any) // is told what takes time; nil: nobody is
 
+	// Reach is how registries are asked; nil: as on a command line.
+	Reach http.RoundTripper
+
 	Most  int64 // bytes of its files, unpacked; 0: as many as there are
 	Spare int64 // bytes of the disk that are left free; 0: none
 }
@@ -95,8 +98,12 @@ func (i *Image) pull(ctx context.Context) (v1.Image, error) {
 	if i.Note != nil {
 		i.Note("pulling image %s", ref)
 	}
-	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(i.Keys),
-		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+	how := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(i.Keys),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH})}
+	if i.Reach != nil {
+		how = append(how, remote.WithTransport(i.Reach))
+	}
+	img, err := remote.Image(ref, how...)
 	if refused := (*transport.Error)(nil); errors.As(err, &refused) &&
 		(refused.StatusCode == http.StatusUnauthorized || refused.StatusCode == http.StatusForbidden) {
 		return nil, fmt.Errorf("%w (%s)", err, i.Whose)
