@@ -30,7 +30,6 @@ type agentRun struct {
 	pod  wire.Pod
 	cmd  *exec.Cmd
 	onIt onHost
-	ids  int
 }
 
 // agentPod is the pod's uid.
