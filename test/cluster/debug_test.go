@@ -157,6 +157,10 @@ func copies(t *testing.T, ann, lou user) {
 		}
 		lou.refused("not exist", "cp", "-c", "main", "shop/web:/tmp/"+link+"/../shadow", dir+"/s-"+link)
 	}
+	bundle := filepath.Join(dir, "web.tar.zst")
+	if r := ann.wherry("capture", "-n", "shop", "web", "-o", bundle, "--file", "main:/tmp/f"); r.code != 0 || strings.Contains(r.err, "containers/main") {
+		t.Errorf("capture: %s", r)
+	}
 	lou.refused("wherry-debug", "cp", "-c", "main", big, "shop/web:/tmp/big")
 	lou.refused("wherry-debug", "debug", "-n", "shop", "web", "--target", "main", "--", "id")
 }

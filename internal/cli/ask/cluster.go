@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // inCluster is a request for streams of debug.wherry.dev.
@@ -79,6 +80,7 @@ func (b Toolbox) inCluster() Session {
 		return inCluster(b.Pod, wire.Files, q, b.Stdin, false)
 	}
 	set(q, "container", b.Sees)
+	q.Set(wire.ParamImage, debugask.ToolboxImage)
 	q["command"] = b.Command
 	return inCluster(b.Pod, wire.Exec, q, b.Stdin, false)
 }

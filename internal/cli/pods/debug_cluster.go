@@ -3,6 +3,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // elsewhere debugs a pod of a cluster that is not Wherry's: beside the pod where debug.wherry.dev is installed and an
@@ -137,8 +139,9 @@ func running(ctx context.Context, c *reach.Client, p *corev1.Pod) ([]debugContai
 	}
 	var all []debugContainer
 	for _, s := range list.Items {
-		d := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: s.ID, Image: s.Image, Command: s.Command,
-			Target: s.Container, Status: "Running", StartedAt: &metav1.Time{Time: s.Since}, User: s.By}
+		d := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: s.ID,
+			Image: cmp.Or(s.Image, debugask.ToolboxImage), Command: s.Command, Target: s.Container, Status: "Running",
+			StartedAt: &metav1.Time{Time: s.Since}, User: s.By}
 		d.age = age(d.StartedAt, time.Now())
 		if !s.Until.IsZero() {
 			d.StopAt = &metav1.Time{Time: s.Until}

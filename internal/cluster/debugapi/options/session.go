@@ -136,7 +136,7 @@ func (o *Sessions) Validate(method string) error {
 	case method != "DELETE":
 		return fmt.Errorf("%s is for DELETE alone: GET lists all of the pod", wire.ParamSession)
 	case err != nil || len(id) != idBytes:
-		return fmt.Errorf("%s %.100q is not the name of one: it has %d hexadecimal digits", wire.ParamSession,
+		return fmt.Errorf("%s %.100q is not the name of one, which has %d hexadecimal digits: wherry debug ls lists those that there are", wire.ParamSession,
 			o.Session, 2*idBytes)
 	}
 	return nil
