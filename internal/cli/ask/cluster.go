@@ -72,6 +72,7 @@ func (b Toolbox) inCluster() Session {
 		if a.Unpack {
 			q.Set(wire.ParamOp, wire.OpUnpack)
 		}
+		set(q, wire.ParamAfter, a.After)
 		for name, on := range map[string]bool{wire.ParamTotal: a.Total, wire.ParamFollow: a.Follow} {
 			if on {
 				q.Set(name, strconv.FormatBool(on))
@@ -89,9 +90,10 @@ func (b Toolbox) inCluster() Session {
 type Archive struct {
 	Container string
 	Path      string
-	Unpack    bool // into it
-	Total     bool // say first on the error stream how many bytes the files have
-	Follow    bool // what a link leads to, under the link's name
+	Unpack    bool   // into it
+	Total     bool   // say first on the error stream how many bytes the files have
+	Follow    bool   // what a link leads to, under the link's name
+	After     string // what comes after this, as the toolbox's cp-pack --after takes it; "": all
 }
 
 // Command is the toolbox's command that makes the archive, or unpacks it.
@@ -105,6 +107,9 @@ func (a Archive) Command() []string {
 	}
 	if a.Follow {
 		command = append(command, "--follow")
+	}
+	if a.After != "" {
+		command = append(command, "--after", a.After)
 	}
 	return append(command, a.Path)
 }

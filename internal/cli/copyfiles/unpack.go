@@ -5,7 +5,6 @@ package copyfiles
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -22,33 +21,58 @@ import (
 // An existing file is replaced when the new one is whole; an existing folder is added to; a device, pipe or socket that
 // is in the way is an error. It returns how many entries were made.
 func Unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
-	root, err := os.OpenRoot(folder)
+	u, err := New(folder, name, skipped)
 	if err != nil {
 		return 0, err
 	}
-	defer root.Close()
-	u := &unpacker{root: root, name: name, skipped: skipped}
-	t := tar.NewReader(r)
-	for {
-		h, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			return u.made, u.finish()
-		}
-		if err != nil {
-			return u.made, fmt.Errorf("the tar stream is damaged: %w", err)
-		}
-		if err := u.entry(h, t); err != nil {
-			return u.made, err
-		}
-	}
+	err = u.From(r)
+	return u.made, errors.Join(err, u.Close())
 }
 
-type unpacker struct {
+// Unpacker makes what a tar stream holds, as Unpack does, and goes on with a second stream where a first one was cut.
+type Unpacker struct {
 	root    *os.Root
 	name    string
 	skipped func(path, why string)
 	made    int
 	folders []made // whose modes and times come last: files are made in them until then
+	reached Reached
+	part    *part // of a file that is not whole; nil: none
+}
+
+// New returns an Unpacker into a folder.
+func New(folder, name string, skipped func(path, why string)) (*Unpacker, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &Unpacker{root: root, name: name, skipped: skipped}, nil
+}
+
+// Close takes away what is not whole. All is in place only where From has succeeded.
+func (u *Unpacker) Close() error {
+	u.drop()
+	return u.root.Close()
+}
+
+// From reads a stream. After an error that is Cut, another one may follow that goes on from where Reached says.
+func (u *Unpacker) From(r io.Reader) error {
+	t := tar.NewReader(r)
+	for {
+		h, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return u.finish()
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return cut{err}
+		case err != nil:
+			return fmt.Errorf("the tar stream is damaged: %w", err)
+		}
+		if err := u.entry(h, t); err != nil {
+			return err
+		}
+		u.reached.pass(h)
+	}
 }
 
 type made struct {
@@ -57,7 +81,7 @@ type made struct {
 	at   time.Time
 }
 
-func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
+func (u *Unpacker) entry(h *tar.Header, content io.Reader) error {
 	to, err := u.place(h.Name)
 	if err != nil {
 		return err
@@ -102,7 +126,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 }
 
 // place is where an entry goes, below the root. Names that leave it are refused, not bent.
-func (u *unpacker) place(name string) (string, error) {
+func (u *Unpacker) place(name string) (string, error) {
 	clean := path.Clean(name)
 	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
 		return "", fmt.Errorf("the tar stream contains the name %q, which is outside the folder: refused", name)
@@ -115,7 +139,7 @@ func (u *unpacker) place(name string) (string, error) {
 }
 
 // replace makes room for what is not a folder.
-func (u *unpacker) replace(to string) error {
+func (u *Unpacker) replace(to string) error {
 	info, err := u.root.Lstat(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -131,7 +155,7 @@ func (u *unpacker) replace(to string) error {
 
 // replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other
 // or a device.
-func (u *unpacker) replaceable(to string, there fs.FileInfo) error {
+func (u *Unpacker) replaceable(to string, there fs.FileInfo) error {
 	full := path.Join(u.root.Name(), to)
 	switch {
 	case there.IsDir():
@@ -142,60 +166,27 @@ func (u *unpacker) replaceable(to string, there fs.FileInfo) error {
 	return nil
 }
 
-// file writes a file under a name of its own first, so that one which was cut off never stands under the name that was
-// asked for.
-func (u *unpacker) file(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
-	if info, err := u.root.Lstat(to); err == nil {
-		if err := u.replaceable(to, info); err != nil {
-			return err
-		}
-	}
-	part := path.Join(path.Dir(to), partPrefix+rand.Text())
-	if err := u.write(part, mode, h, content); err != nil {
-		_ = u.root.Remove(part) // it may not have come about
-		return fmt.Errorf("%s: %w", path.Join(u.root.Name(), to), err)
-	}
-	if err := u.root.Rename(part, to); err != nil {
-		_ = u.root.Remove(part)
-		return err
-	}
-	return nil
-}
-
-// partPrefix begins the names of files that are not whole yet.
-const partPrefix = ".wherry-cp-"
-
-func (u *unpacker) write(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
-	f, err := u.root.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
-	if err != nil {
-		return err
-	}
-	err = withHoles(f, content, h.Size)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return u.root.Chtimes(to, h.ModTime, h.ModTime)
-}
-
-// withHoles writes a file and leaves holes where there are nothing but zeros. A container's file may be terabytes of
+// withHoles writes a file from at on, counts there what it has written, and leaves holes where there are nothing but zeros. A container's file may be terabytes of
 // holes, which took no room there and would fill the disk here.
-func withHoles(f *os.File, content io.Reader, size int64) error {
+func withHoles(f *os.File, content io.Reader, at *int64, size int64) error {
 	buffer := make([]byte, 256<<10)
 	var zeros [4096]byte
-	for at := int64(0); ; {
+	for {
 		n, err := io.ReadFull(content, buffer)
 		for part := range slices.Chunk(buffer[:n], len(zeros)) {
 			if !bytes.Equal(part, zeros[:len(part)]) {
-				if _, err := f.WriteAt(part, at); err != nil {
+				if _, err := f.WriteAt(part, *at); err != nil {
 					return err
 				}
 			}
-			at += int64(len(part))
+			*at += int64(len(part))
 		}
 		switch {
 		// of the last piece, not of the archive
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && at == size:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && *at == size:
 			return f.Truncate(size)
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return cut{err}
 		case err != nil:
 			return err
 		}
@@ -203,7 +194,10 @@ func withHoles(f *os.File, content io.Reader, size int64) error {
 }
 
 // finish gives the folders their modes and times, the innermost first.
-func (u *unpacker) finish() error {
+func (u *Unpacker) finish() error {
+	if u.part != nil { // of which the rest has not come
+		return fmt.Errorf("%s was removed or replaced while it was copied", u.part.name)
+	}
 	for i := len(u.folders) - 1; i >= 0; i-- {
 		f := u.folders[i]
 		if err := errors.Join(u.root.Chtimes(f.path, f.at, f.at), u.root.Chmod(f.path, f.mode)); err != nil {

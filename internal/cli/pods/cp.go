@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path"
 	"path/filepath"
@@ -59,7 +58,8 @@ a path in a pod may be a pattern (*.log); several matches, like several sources,
 tar archive is written to standard output; with - as the source, one is read from standard input and unpacked into an existing folder.
 
 Modes, times and links are preserved; files are owned by you on this machine and by root in the container. Existing files are replaced
-once the copy is complete: an interrupted copy leaves them as they were. Symbolic links are not followed out of the container. What a
+once the copy is complete: an interrupted copy leaves them as they were. Where the connection is lost, a copy from a pod goes on by itself
+from where it was, as soon as the server is there again. Symbolic links are not followed out of the container. What a
 container has from the kernel, /dev, /proc and /sys, cannot be copied from or to, and a file does not replace a device, pipe or socket.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
@@ -161,7 +161,7 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 	}
 	o := other{container: f.container, words: fmt.Sprintf("container %s of pod %s", f.container, pod.Name),
 		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
-			return f.archive(ctx, t, c, pod.Name, a)
+			return f.archive(ctx, t, c, pod, a)
 		}}
 	if err := f.between(ctx, t, o, from, to); err != nil {
 		return err
@@ -237,9 +237,18 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 }
 
 // archive is a request for an archive of the container's files, out or in.
-func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod string,
+func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod *corev1.Pod,
 	a ask.Archive) (code int, err error) {
-	return c.Stream(ctx, t, f.Namespace, ask.Toolbox{Pod: pod, User: f.user, UserOf: f.container, Stdin: t.In != nil,
+	if a.After != "" {
+		now, err := c.CoreV1().Pods(f.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return session.ExitFailed, err
+		}
+		if now.UID != pod.UID {
+			return session.ExitFailed, fmt.Errorf("pod %s was replaced by another of its name while it was copied", pod.Name)
+		}
+	}
+	return c.Stream(ctx, t, f.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: f.container, Stdin: t.In != nil,
 		Archive: &a}.Session(), reach.Notices{})
 }
 
@@ -249,66 +258,6 @@ func said(code int, err error) error {
 		return &cmdline.Exit{Code: 1}
 	}
 	return cmdline.ExitWith(code, err)
-}
-
-// out copies from the container.
-func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from place, to string) error {
-	meter := newMeter(t, f.quiet)
-	defer meter.stop()
-	told := newRelay(t.Err, o, meter)
-	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
-	if to == "-" {
-		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, files)))
-	}
-	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
-	if err != nil {
-		return err
-	}
-	r, w := io.Pipe()
-	unpacked := make(chan error, 1)
-	go func() {
-		made, err := copyfiles.Unpack(r, folder, name, f.skipped(t))
-		if err == nil {
-			_, err = io.Copy(io.Discard, r) // the padding after the archive's end
-		} else if made == 0 && errors.Is(err, io.ErrUnexpectedEOF) {
-			err = nil // nothing came: the other side says why
-		}
-		r.CloseWithError(err)
-		unpacked <- err
-	}()
-	err = said(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, files))
-	_ = w.CloseWithError(err) // a pipe's Close does not fail
-	return told.end(errors.Join(err, ignore(<-unpacked, err)))
-}
-
-// ignore drops an error that only follows from another.
-func ignore(err, cause error) error {
-	if cause != nil {
-		return nil
-	}
-	return err
-}
-
-// localTarget is where a copy named base goes: into an existing folder, else it takes the destination's name.
-func localTarget(to, base string) (folder, name string, err error) {
-	info, err := os.Stat(to)
-	switch {
-	case err == nil && info.IsDir() && (base == "/" || strings.ContainsAny(base, "*?[")):
-		return to, ".", nil // all of a folder, or what matches
-	case err == nil && info.IsDir():
-		return to, base, nil
-	case cmdline.Replaceable(to) != nil:
-		return "", "", cmdline.Replaceable(to)
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return "", "", err
-	case strings.HasSuffix(to, "/") || err != nil && strings.ContainsAny(base, "*?["):
-		return "", "", fmt.Errorf("folder %s does not exist", to)
-	}
-	abs, err := filepath.Abs(to)
-	if err != nil {
-		return "", "", err
-	}
-	return filepath.Dir(abs), filepath.Base(abs), nil
 }
 
 // in copies into the container.

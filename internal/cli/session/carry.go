@@ -89,12 +89,23 @@ func pour(to io.Writer, from io.Reader) error {
 	return lostIf(err)
 }
 
-// lost words the end of a connection on which no status came.
+// lostError is the end of a connection on which no status came.
+type lostError struct{ error }
+
+// Unwrap is for package errors.
+func (l lostError) Unwrap() error { return l.error }
+
+// Lost tells whether an error of a session is that its connection ended before the server said how the command did.
+func Lost(err error) bool {
+	_, is := errors.AsType[lostError](err)
+	return is
+}
+
 func lost(err error) error {
 	if websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		return errors.New("the server ended the session without saying how the command did")
+		return lostError{errors.New("the server ended the session without saying how the command did")}
 	}
-	return fmt.Errorf("the connection was lost before the server said how the command did: %w", err)
+	return lostError{fmt.Errorf("the connection was lost before the server said how the command did: %w", err)}
 }
 
 func lostIf(err error) error {

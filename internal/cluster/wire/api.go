@@ -41,6 +41,7 @@ const (
 	ParamPath     = "path"     // files: in the container
 	ParamTotal    = "total"    // files, OpPack: say "total N" (bytes) first on the error stream
 	ParamFollow   = "follow"   // files, OpPack: what a link leads to under the link's name
+	ParamAfter    = "after"    // files, OpPack: what comes after OFFSET:SIZE:NANOSECONDS:NAME of the archive
 	ParamSession  = "session"  // sessions, DELETE: one alone; default: all of the pod
 )
 

@@ -43,11 +43,21 @@ func pack(c *applet.Call) error {
 	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
 	total := c.Bool(",total", "say first on standard error how many bytes the files have: total N")
 	follow := c.Bool(",follow", "if PATH is a link, pack what it leads to under PATH's name")
+	after := c.String(",after", "REACHED", "", "pack what comes after OFFSET:SIZE:NANOSECONDS:NAME: bytes of an entry that have come, "+
+		"its size and its time as they were")
 	if err := c.Parse(1, 1); err != nil {
 		return err
 	}
 	if c.Args[0] == "" {
 		return applet.Usage("the path is empty")
+	}
+	var reached *Reached
+	if *after != "" {
+		r, err := ParseReached(*after)
+		if err != nil {
+			return applet.Usage("--after %v", err)
+		}
+		reached = &r
 	}
 	r, err := openRoot(*rootPath)
 	if err != nil {
@@ -68,7 +78,7 @@ func pack(c *applet.Call) error {
 	}
 	out := bufio.NewWriterSize(c.Out, 1<<20)
 	p := NewPacker(out)
-	p.Problem = c.Warn
+	p.Problem, p.After = c.Warn, reached
 	p.Note = func(note string) { fmt.Fprintf(c.Err, "%s: %s\n", c.Name, note) }
 	for _, f := range found {
 		if err := p.add(dir, f.base, f.name); err != nil {

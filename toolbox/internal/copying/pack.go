@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type Packer struct {
 	Note    func(string)                          // what was left out, without being a failure
 	Skip    func(name string, i fs.FileInfo) bool // leaves a file, and what is below it, out
 	Saw     func(*tar.Header)                     // is told of every file that is in
+	After   *Reached                              // what has come of the archive before; nil: nothing
 	out     io.Writer
 	tar     *tar.Writer
 	buffer  []byte
@@ -141,6 +143,9 @@ func header(st *unix.Stat_t, name string) *tar.Header {
 }
 
 func (p *Packer) header(h *tar.Header) error {
+	if p.After.there(h.Name) {
+		return nil
+	}
 	if err := p.tar.WriteHeader(h); err != nil {
 		return writeError{err}
 	}
@@ -170,6 +175,9 @@ func (p *Packer) folder(dir int, base string, h *tar.Header) error {
 }
 
 func (p *Packer) file(dir int, base string, h *tar.Header) error {
+	if p.After.before(h.Name) {
+		return nil
+	}
 	fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -183,17 +191,43 @@ func (p *Packer) file(dir int, base string, h *tar.Header) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errors.New("it was replaced meanwhile")
 	}
-	h.Size = st.Size
+	h.Size, h.ModTime = st.Size, time.Unix(st.Mtim.Sec, st.Mtim.Nsec)
 	readXattrs(fd, h)
+	if p.After != nil {
+		if done, err := p.rest(f, h); done || err != nil {
+			return err
+		}
+	}
 	if st.Blocks*512 < st.Size && st.Size > 64<<10 {
 		if data := extents(fd, st.Size); data != nil {
 			return p.sparse(f, h, data)
 		}
 	}
-	if err := p.header(h); err != nil {
-		return err
+	if err := p.tar.WriteHeader(h); err != nil {
+		return writeError{err}
 	}
+	p.Saw(h)
 	return p.copy(p.tar, f, h.Size)
+}
+
+// rest packs what has not come of a file of which something has; done is false if nothing has.
+func (p *Packer) rest(f *os.File, h *tar.Header) (done bool, err error) {
+	offset := p.After.rest(h)
+	if offset == 0 {
+		return false, nil
+	}
+	if offset == h.Size {
+		return true, nil
+	}
+	data := extents(int(f.Fd()), h.Size)
+	if data == nil {
+		data = []extent{{0, h.Size}}
+	}
+	if h.PAXRecords == nil {
+		h.PAXRecords = map[string]string{}
+	}
+	h.PAXRecords[OffsetRecord] = strconv.FormatInt(offset, 10)
+	return true, p.sparse(f, h, from(data, offset))
 }
 
 // copy writes exactly n bytes of a file, whatever became of the file.

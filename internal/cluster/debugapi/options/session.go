@@ -73,6 +73,9 @@ const (
 // maxPath bounds a path, in bytes: more no system call takes.
 const maxPath = 4096
 
+// maxAfter bounds a place in an archive: a path and three numbers.
+const maxAfter = maxPath + 64
+
 // Session is what an agent is asked for, without whom it is for and in which pod: the container must be set. An error
 // is for the client.
 func (o *Files) Session(l Limits) (wire.Session, error) {
@@ -84,6 +87,8 @@ func (o *Files) Session(l Limits) (wire.Session, error) {
 		return s, fmt.Errorf("%s has %d bytes: at most %d are possible", wire.ParamPath, len(o.Path), maxPath)
 	case strings.ContainsRune(o.Path, 0):
 		return s, fmt.Errorf("%s has a zero byte, which no file's name has", wire.ParamPath)
+	case len(o.After) > maxAfter || strings.ContainsRune(o.After, 0):
+		return s, fmt.Errorf("%s is no place in an archive", wire.ParamAfter)
 	}
 	if _, err := userOf(o.User); err != nil {
 		return s, err
@@ -98,12 +103,15 @@ func (o *Files) Session(l Limits) (wire.Session, error) {
 		if o.Follow {
 			s.Command = append(s.Command, "--follow")
 		}
+		if o.After != "" {
+			s.Command = append(s.Command, "--after", o.After)
+		}
 	case o.Op != wire.OpUnpack:
 		return s, fmt.Errorf("%s %.100q is unknown: choose one of %s, %s", wire.ParamOp, o.Op, wire.OpPack,
 			wire.OpUnpack)
-	case o.Total || o.Follow:
-		return s, fmt.Errorf("%s and %s are for %s %s alone", wire.ParamTotal, wire.ParamFollow, wire.ParamOp,
-			wire.OpPack)
+	case o.Total || o.Follow || o.After != "":
+		return s, fmt.Errorf("%s, %s and %s are for %s %s alone", wire.ParamTotal, wire.ParamFollow, wire.ParamAfter,
+			wire.ParamOp, wire.OpPack)
 	default:
 		s.Command = append([]string{toolbox, unpack}, root...)
 		s.Stdin, s.Writable = true, true

@@ -67,6 +67,7 @@ type Files struct {
 	Path      string `json:"path"`
 	Total     bool   `json:"total,omitempty"`
 	Follow    bool   `json:"follow,omitempty"`
+	After     string `json:"after,omitempty"`
 	User      string `json:"user,omitempty"`
 }
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/copyfiles"
+	"github.com/wherryproject/wherry/internal/cli/session"
+)
+
+const (
+	// cutPatience is how long a copy that was cut waits for a server to go on with.
+	cutPatience = time.Minute
+	// cutPause is how long it waits first; each time twice as long, to cutPauses.
+	cutPause, cutPauses = 250 * time.Millisecond, 5 * time.Second
+)
+
+// out copies from the container.
+func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from place, to string) error {
+	meter := newMeter(t, f.quiet)
+	defer meter.stop()
+	told := newRelay(t.Err, o, meter)
+	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
+	if to == "-" {
+		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, files)))
+	}
+	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
+	if err != nil {
+		return err
+	}
+	u, err := copyfiles.New(folder, name, f.skipped(t))
+	if err != nil {
+		return err
+	}
+	defer u.Close()
+	return told.end(f.persist(ctx, told, u, func(after string) error {
+		files.After, files.Total = after, files.Total && after == ""
+		return f.once(ctx, o, files, told, meter, u)
+	}))
+}
+
+// persist copies, and goes on after a cut until the copy is whole or the server stays away.
+func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpacker, once func(after string) error) error {
+	after := ""
+	var cut error // the trouble of which the others may only be what follows
+	pause, until := cutPause, time.Time{}
+	for {
+		err := once(after)
+		switch now := u.Reached().String(); {
+		case err == nil:
+			return nil
+		case cut == nil && !session.Lost(err), !passes(err), ctx.Err() != nil:
+			return err
+		case cut == nil || now != after: // it has come further
+			if now == "" {
+				return err
+			}
+			fmt.Fprintf(told, "the connection was lost: the copy goes on from where it was\n")
+			after, cut, pause, until = now, err, cutPause, time.Now().Add(cutPatience)
+		case time.Now().After(until):
+			return fmt.Errorf("%w; for %s there was nobody to go on with: %w", cut, cutPatience, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, cutPauses)
+	}
+}
+
+// passes tells whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the
+// server or the container has decided does not pass.
+func passes(err error) bool {
+	if refusal, is := errors.AsType[*apierrors.StatusError](err); is {
+		code := refusal.ErrStatus.Code
+		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	}
+	_, line := errors.AsType[net.Error](err)
+	return line || session.Lost(err) || !session.Reached(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// once copies what comes after a place in the archive, until its end or a cut.
+func (f *cpFlags) once(ctx context.Context, o other, files ask.Archive, told io.Writer, meter *meter,
+	u *copyfiles.Unpacker) error {
+	r, w := io.Pipe()
+	unpacked := make(chan error, 1)
+	go func() {
+		err := u.From(r)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r) // the padding after the archive's end
+		} else if copyfiles.Cut(err) && u.Reached().String() == "" {
+			err = nil // nothing came: the other side says why
+		}
+		r.CloseWithError(err)
+		unpacked <- err
+	}()
+	err := said(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, files))
+	if err != nil {
+		_ = w.CloseWithError(io.ErrUnexpectedEOF) // a pipe's Close does not fail
+	} else {
+		_ = w.Close() // as above
+	}
+	return errors.Join(err, ignore(<-unpacked, err))
+}
+
+// ignore drops an error that only follows from another.
+func ignore(err, cause error) error {
+	if cause != nil {
+		return nil
+	}
+	return err
+}
+
+// localTarget is where a copy named base goes: into an existing folder, else it takes the destination's name.
+func localTarget(to, base string) (folder, name string, err error) {
+	info, err := os.Stat(to)
+	switch {
+	case err == nil && info.IsDir() && (base == "/" || strings.ContainsAny(base, "*?[")):
+		return to, ".", nil // all of a folder, or what matches
+	case err == nil && info.IsDir():
+		return to, base, nil
+	case cmdline.Replaceable(to) != nil:
+		return "", "", cmdline.Replaceable(to)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", "", err
+	case strings.HasSuffix(to, "/") || err != nil && strings.ContainsAny(base, "*?["):
+		return "", "", fmt.Errorf("folder %s does not exist", to)
+	}
+	abs, err := filepath.Abs(to)
+	if err != nil {
+		return "", "", err
+	}
+	return filepath.Dir(abs), filepath.Base(abs), nil
+}
