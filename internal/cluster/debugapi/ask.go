@@ -54,7 +54,7 @@ func (c asking) Connect(ctx context.Context, name string, opts runtime.Object, r
 	if err != nil {
 		return nil, err
 	}
-	agent, err := s.agents.of(pod)
+	agent, err := s.agents.of(ctx, pod, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func TestAgentOfAnotherNode(t *testing.T) {
 	ready(t, c, pod) // at the address of the other agent
 	jane, _ := c.somebody(t, shop, rights.RoleDebug)
 	said := c.await(t, jane, path(shop, "web", wire.Shell), "certificate is valid for")
-	if c.agent.count() != 0 || !strings.Contains(said, wire.ReasonNoAgent) {
+	if c.agent.count() != 0 || !strings.Contains(said, wire.ReasonAgentUnreachable) || strings.Contains(said, wire.ReasonNoAgent) {
 		t.Errorf("the agent of another node was asked: %s", said)
 	}
 }

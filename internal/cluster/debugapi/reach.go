@@ -29,6 +29,8 @@ const (
 	dialTime = 10 * time.Second
 	// answerTime is how long it may take to answer what is not a session.
 	answerTime = 30 * time.Second
+	// sessionTime is how long it may take to make a session, with an image that is pulled.
+	sessionTime = 20 * time.Minute
 )
 
 // identity is the API's own, as agents see it, and whom it takes for an agent.
@@ -60,7 +62,7 @@ func (r *reach) dial(ctx context.Context, agent *corev1.Pod) (net.Conn, error) {
 
 // unreachable says that an agent cannot be reached.
 func unreachable(agent *corev1.Pod, err error) error {
-	return refusal(http.StatusServiceUnavailable, wire.ReasonNoAgent, agent.Name,
+	return refusal(http.StatusServiceUnavailable, wire.ReasonAgentUnreachable, agent.Name,
 		"the agent of node %s (pod %s in namespace %s) cannot be reached: %v", agent.Spec.NodeName, agent.Name,
 		agent.Namespace, err)
 }
@@ -73,23 +75,29 @@ func to(path string, q url.Values) *url.URL {
 // session asks the agent for one on behalf of a client that speaks WebSocket.
 func (r *reach) session(ctx context.Context, agent *corev1.Pod, s wire.Session, client *http.Request) (
 	*streams.Answer, error) {
+	return r.stream(ctx, agent, s, client.Header["Sec-Websocket-Key"], client.Header["Sec-Websocket-Version"])
+}
+
+// stream asks the agent for the streams of a session by the words of a client.
+func (r *reach) stream(ctx context.Context, agent *corev1.Pod, s wire.Session, key, version []string) (
+	*streams.Answer, error) {
 	q, err := wire.Query(s)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	req := &http.Request{Method: http.MethodGet, URL: to(wire.PathSession, q), Host: "agent", Header: http.Header{}}
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", "websocket")
-	for _, name := range []string{"Sec-Websocket-Key", "Sec-Websocket-Version"} {
-		req.Header[name] = client.Header[name]
-	}
-	req.Header.Set("Sec-Websocket-Protocol", streams.V5)
+	req := &http.Request{Method: http.MethodGet, URL: to(wire.PathSession, q), Host: "agent", Header: http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Protocol": {streams.V5},
+		"Sec-Websocket-Key": key, "Sec-Websocket-Version": version}}
 	conn, err := r.dial(ctx, agent)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, sessionTime, fmt.Errorf("no session has come about within %s", sessionTime))
+	defer cancel()
 	answer, err := streams.Ask(ctx, conn, req)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, unreachable(agent, context.Cause(ctx))
 	case err != nil:
 		return nil, unreachable(agent, err)
 	case !answer.Granted():

@@ -94,7 +94,8 @@ func (s *Server) loadAuthority(ctx context.Context, cluster *rest.Config) (err e
 	if err != nil {
 		return err
 	}
-	s.bundle = &authority.Bundle{Client: registrations, Name: c.APIService, CA: s.authority.CertPEM(), Log: c.Logger}
+	s.bundle = &authority.Bundle{Client: registrations, Name: c.APIService, CA: s.authority.CertPEM(), Check: s.authority.Check,
+		Log: c.Logger}
 	s.signer = &authority.Signer{Client: s.client, Authority: s.authority, Log: c.Logger,
 		Agents: authority.Agents{Namespace: c.Namespace, Account: c.AgentAccount}}
 	return nil
@@ -131,7 +132,11 @@ func (s *Server) run(ctx context.Context) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parts.Go(func() { s.authority.Run(running) })
-	parts.Go(func() { s.bundle.Run(running) })
+	parts.Go(func() {
+		if err := s.bundle.Run(running); err != nil {
+			s.end(fmt.Errorf("%w: this server must start again, to take the new one", err))
+		}
+	})
 	parts.Go(func() { s.signer.Run(running) })
 	parts.Go(func() { s.front.run(running) })
 	if err := s.agents.run(running); err != nil {

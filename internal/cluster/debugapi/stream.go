@@ -66,11 +66,12 @@ func (c streaming) Connect(ctx context.Context, name string, opts runtime.Object
 	if err != nil {
 		return nil, err
 	}
-	needs := rights.Needs(pod, rights.Request{As: c.as, Profile: session.Profile, Writable: session.Writable})
+	needs := rights.Needs(pod, rights.Request{As: c.as, Profile: session.Profile, Writable: session.Writable,
+		Joins: c.as == wire.Exec && session.Container != ""})
 	if err := c.server.allowed(ctx, name, needs); err != nil {
 		return nil, err
 	}
-	agent, err := c.server.agents.of(pod)
+	agent, err := c.server.agents.of(ctx, pod, readyTime)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,11 @@
 package authority
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -34,6 +36,7 @@ type Authority struct {
 	ca      *pki.CA
 	Serving *pki.Renewing // shown to kube-apiserver
 	client  *pki.Renewing // shown to agents
+	stored  func(context.Context) (*corev1.Secret, error)
 }
 
 // Load takes the CA from a Secret, or makes one where the Secret has none yet; of several that do so at once one wins
@@ -44,7 +47,9 @@ func Load(ctx context.Context, client kubernetes.Interface, namespace, secret st
 	if err != nil {
 		return nil, fmt.Errorf("authority in Secret %s/%s: %w", namespace, secret, err)
 	}
-	a := &Authority{ca: ca}
+	a := &Authority{ca: ca, stored: func(ctx context.Context) (*corev1.Secret, error) {
+		return client.CoreV1().Secrets(namespace).Get(ctx, secret, metav1.GetOptions{})
+	}}
 	a.Serving, err = pki.NewRenewing("API of debugging", log, func() ([]byte, []byte, error) {
 		return ca.ServingFor(names, nil, ownLifetime)
 	})
@@ -105,6 +110,24 @@ func (a *Authority) Run(ctx context.Context) {
 	all.Go(func() { a.Serving.Run(ctx) })
 	all.Go(func() { a.client.Run(ctx) })
 	all.Wait()
+}
+
+// ErrReplaced says that the Secret has another CA, or none, than when it was loaded: who has loaded it must do so again.
+// Were it used on, servers with different ones would take turns in what they tell the cluster.
+var ErrReplaced = errors.New("the authority in the Secret was replaced")
+
+// Check fails with ErrReplaced if the Secret has another CA by now, and with another error where it cannot be read.
+func (a *Authority) Check(ctx context.Context) error {
+	secret, err := a.stored(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return ErrReplaced
+	case err != nil:
+		return err
+	case !bytes.Equal(bytes.TrimSpace(secret.Data[keyCert]), bytes.TrimSpace(a.CertPEM())):
+		return ErrReplaced
+	}
+	return nil
 }
 
 // CertPEM is the CA's certificate, in PEM form.

@@ -4,6 +4,7 @@ package authority
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -58,6 +59,45 @@ func TestLoad(t *testing.T) {
 	again, err := Load(t.Context(), client, "ns", "ca", []string{"a.ns.svc"}, log)
 	if err != nil || !bytes.Equal(again.CertPEM(), theirs) {
 		t.Errorf("who came later has another authority: %v", err)
+	}
+}
+
+// Whose authority was replaced, or taken out, writes it nowhere any more: two would take turns. Proves DA-07.
+func TestReplaced(t *testing.T) {
+	client := fake.NewClientset(secretOf(nil))
+	a, err := Load(t.Context(), client, "ns", "ca", []string{"a.ns.svc"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Check(t.Context()); err != nil {
+		t.Errorf("its own: %v", err)
+	}
+	other, key, err := newPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := client.CoreV1().Secrets("ns")
+	for _, data := range []map[string][]byte{{keyCert: other, keyKey: key}, nil} {
+		if _, err := secrets.Update(t.Context(), secretOf(data), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		// a registration that could not be written to: nothing is even tried
+		b := &Bundle{Check: a.Check, Log: slog.New(slog.DiscardHandler)}
+		if err := b.Run(t.Context()); !errors.Is(err, ErrReplaced) {
+			t.Errorf("with %d keys: %v", len(data), err)
+		}
+	}
+	if err := secrets.Delete(t.Context(), "ca", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Check(t.Context()); !errors.Is(err, ErrReplaced) {
+		t.Errorf("without a Secret: %v", err)
+	}
+	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewServiceUnavailable("later")
+	})
+	if err := a.Check(t.Context()); err == nil || errors.Is(err, ErrReplaced) {
+		t.Errorf("a Secret that cannot be read is taken for another one: %v", err)
 	}
 }
 

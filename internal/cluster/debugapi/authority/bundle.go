@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -24,7 +25,9 @@ type Bundle struct {
 	Client clientset.Interface
 	Name   string // of the APIService
 	CA     []byte // PEM
-	Log    *slog.Logger
+	// Check tells whether the CA is still the one to be written; an error ends Run where it is ErrReplaced.
+	Check func(context.Context) error
+	Log   *slog.Logger
 }
 
 // Write writes the CA where another one, or none, is.
@@ -48,17 +51,24 @@ func (b *Bundle) Write(ctx context.Context) error {
 	return nil
 }
 
-// Run keeps it there until ctx is done.
-func (b *Bundle) Run(ctx context.Context) {
+// Run keeps it there until ctx is done, and returns nil, or until the CA is another one, and returns ErrReplaced.
+func (b *Bundle) Run(ctx context.Context) error {
 	tick := time.NewTicker(bundleEvery)
 	defer tick.Stop()
 	for {
-		if err := b.Write(ctx); err != nil && ctx.Err() == nil {
+		err := b.Check(ctx)
+		if errors.Is(err, ErrReplaced) {
+			return err
+		}
+		if err == nil {
+			err = b.Write(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			b.Log.Error("the authority cannot be written into the APIService", "err", err)
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 	}

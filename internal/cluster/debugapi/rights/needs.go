@@ -4,6 +4,7 @@ package rights
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -24,6 +25,7 @@ const (
 type Request struct {
 	As       string // wire.Shell, wire.Exec or wire.Files
 	Profile  string // of a shell
+	Joins    bool   // the processes of a container; a shell does
 	Writable bool   // the containers' files; wire.OpUnpack is
 }
 
@@ -56,10 +58,13 @@ func Needs(pod *corev1.Pod, r Request) []Need {
 			all = append(all, of("create", wire.Files, wire.ParamWritable+"=true", RoleDebug))
 		}
 	}
-	if r.As == wire.Shell {
+	switch {
+	case r.As == wire.Shell:
 		all = append(all, use(r.Profile, "the profile asked for"))
+	case r.Joins:
+		all = append(all, use(profileOfExec, "an image beside a container's processes has it"))
 	}
-	if why := hostAccess(pod, r); why != "" {
+	if why := hostAccess(pod); why != "" {
 		all = append(all, use(wire.ProfileHost, why))
 	}
 	return all
@@ -74,9 +79,14 @@ func roleOf(profile string) string {
 	return RolePrivileged
 }
 
-// hostAccess says how a debugger in a pod would reach the machine by way of the pod; "": it would not. To read files is
-// enough: those of a container that sees the machine's processes are, by /proc/1/root, the machine's.
-func hostAccess(pod *corev1.Pod, r Request) string {
+// profileOfExec is the one that an image beside a container's processes has.
+const profileOfExec = "general"
+
+// hostAccess says how a debugger in a pod would reach the machine by way of the pod; "": it would not. It is what Pod
+// Security's level "baseline" forbids. To read files is enough: those of a container that sees the machine's processes
+// are, by /proc/1/root, the machine's, and a folder of the machine may have its keys in it. To be allowed to write or
+// not makes no difference: who joins the container's processes writes by /proc, and a socket needs no writing.
+func hostAccess(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.HostNetwork:
 		return "the pod shares its machine's network"
@@ -86,13 +96,34 @@ func hostAccess(pod *corev1.Pod, r Request) string {
 		return "the pod shares its machine's IPC"
 	}
 	for ref := range podspec.Containers(&pod.Spec) {
-		if c := ref.Container.SecurityContext; c != nil && c.Privileged != nil && *c.Privileged {
-			return fmt.Sprintf("the pod's container %s is privileged", ref.Container.Name)
+		if why := powerful(ref.Container.SecurityContext); why != "" {
+			return fmt.Sprintf("the pod's container %s %s", ref.Container.Name, why)
 		}
 	}
 	for i := range pod.Spec.Volumes {
-		if v := &pod.Spec.Volumes[i]; v.HostPath != nil && r.Writable {
-			return fmt.Sprintf("volume %s is a folder of the pod's machine, and is to be written to", v.Name)
+		if v := &pod.Spec.Volumes[i]; v.HostPath != nil {
+			return fmt.Sprintf("volume %s is a folder of the pod's machine", v.Name)
+		}
+	}
+	return ""
+}
+
+// powerful says by what a container is as much as its machine's root, to whom joins its processes; "": by nothing.
+func powerful(c *corev1.SecurityContext) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Privileged != nil && *c.Privileged:
+		return "is privileged"
+	case c.ProcMount != nil && *c.ProcMount != corev1.DefaultProcMount:
+		return "sees all of /proc"
+	case c.Capabilities == nil:
+		return ""
+	}
+	for _, add := range c.Capabilities.Add {
+		switch name := strings.TrimPrefix(strings.ToUpper(string(add)), "CAP_"); name {
+		case "ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "SYS_BOOT", "BPF", "PERFMON", "DAC_READ_SEARCH":
+			return "has the capability " + name
 		}
 	}
 	return ""

@@ -25,6 +25,12 @@ func podWith(change func(*corev1.PodSpec)) *corev1.Pod {
 	return p
 }
 
+func adds(names ...corev1.Capability) func(*corev1.PodSpec) {
+	return func(s *corev1.PodSpec) {
+		s.Containers[0].SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: names}}
+	}
+}
+
 // Every request needs the right to do it, the profile's, and the host's where the pod leads there. Proves DA-04.
 func TestNeeds(t *testing.T) {
 	privileged := &corev1.SecurityContext{Privileged: ptr.To(true)}
@@ -71,8 +77,22 @@ func TestNeeds(t *testing.T) {
 				Name: "debug", SecurityContext: privileged}}}
 		}, rights.Request{As: wire.Exec}, []string{"create pods/exec web wherry-debug",
 			"use profiles host wherry-privileged"}},
+		{"an image beside a container's processes", nil, rights.Request{As: wire.Exec, Joins: true}, []string{
+			"create pods/exec web wherry-debug", "use profiles general wherry-debug"}},
+		{"a capability", adds("NET_BIND_SERVICE", "NET_ADMIN"), rights.Request{As: wire.Exec},
+			[]string{"create pods/exec web wherry-debug"}},
+		{"one as good as root", adds("CHOWN", "cap_sys_admin"), rights.Request{As: wire.Exec},
+			[]string{"create pods/exec web wherry-debug", "use profiles host wherry-privileged"}},
+		{"all of them", adds("ALL"), rights.Request{As: wire.Files},
+			[]string{"get pods/files web wherry-look", "use profiles host wherry-privileged"}},
+		{"all of /proc", func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext = &corev1.SecurityContext{ProcMount: ptr.To(corev1.UnmaskedProcMount)}
+		}, rights.Request{As: wire.Exec},
+			[]string{"create pods/exec web wherry-debug", "use profiles host wherry-privileged"}},
 		{"a folder of the machine to read", hostPath, rights.Request{As: wire.Files},
-			[]string{"get pods/files web wherry-look"}},
+			[]string{"get pods/files web wherry-look", "use profiles host wherry-privileged"}},
+		{"one in a shell, which reaches its sockets", hostPath, rights.Request{As: wire.Exec},
+			[]string{"create pods/exec web wherry-debug", "use profiles host wherry-privileged"}},
 		{"a folder of the machine to write to", hostPath, rights.Request{As: wire.Files, Writable: true},
 			[]string{"create pods/files web wherry-debug", "use profiles host wherry-privileged"}},
 	} {
