@@ -5,6 +5,7 @@ package copyfiles
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -78,6 +79,33 @@ func TestThereAndBack(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(to, "new", "deep")); err != nil || info.Mode().Perm() != 0o500 {
 		t.Errorf("folder %v, %v", info, err)
+	}
+}
+
+// All of a folder, which has no name in the stream, goes into another one as it is; links within lead where they led.
+func TestAllOfAFolder(t *testing.T) {
+	for _, name := range []string{".", "new"} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range []tar.Header{{Typeflag: tar.TypeDir, Name: "./", Mode: 0o755}, {Typeflag: tar.TypeDir, Name: "./bin/", Mode: 0o755},
+			{Typeflag: tar.TypeReg, Name: "./bin/a", Mode: 0o755}, {Typeflag: tar.TypeLink, Name: "./bin/b", Linkname: "./bin/a"},
+			{Typeflag: tar.TypeReg, Name: "./bin-file", Mode: 0o644}} {
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := Unpack(&b, dir, name, never(t)); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"bin/a", "bin/b", "bin-file"} {
+			if _, err := os.Stat(filepath.Join(dir, name, file)); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
@@ -272,5 +300,95 @@ func TestZerosTakeNoRoom(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "a"))
 	if err != nil || info.Sys().(*syscall.Stat_t).Blocks > 2048 {
 		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// DA-09: a stream that was cut goes on in another one, from where it was; what is made is what an uncut one makes. One that begins where
+// nobody has stopped is refused, and so is the end of one of which a file has gone.
+func TestGoesOn(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789abcdef"), 40<<10)
+	stream := func(headers ...tar.Header) []byte {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range headers {
+			h.Mode, h.ModTime, h.Format = 0o750, time.Unix(1700000000, 5), tar.FormatPAX
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(content[:h.Size]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	size := int64(len(content))
+	whole := stream(tar.Header{Name: "d/", Typeflag: tar.TypeDir}, tar.Header{Name: "d/small", Size: 7}, tar.Header{Name: "d/large", Size: size})
+	dir := t.TempDir()
+	u, err := New(dir, "d", never(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.From(bytes.NewReader(whole[:100])); !Cut(err) || u.Reached().String() != "" {
+		t.Errorf("cut before anything was whole: %v, %s", err, u.Reached())
+	}
+	if err := u.From(bytes.NewReader(whole[:len(whole)/2])); !Cut(err) {
+		t.Fatalf("cut in the middle: %v", err)
+	}
+	at := u.part.at
+	want := fmt.Sprintf("%d:%d:1700000000000000005:d/large", at, size)
+	if at < 100<<10 || u.Reached().String() != want {
+		t.Fatalf("it has come to %s, want %s", u.Reached(), want)
+	}
+	rest := func(name string, from int64) tar.Header {
+		return tar.Header{Name: name, Size: size, PAXRecords: map[string]string{offsetRecord: fmt.Sprint(from)}}
+	}
+	if err := u.From(bytes.NewReader(stream(rest("d/large", at))[:(2<<10)+at])); !Cut(err) {
+		t.Errorf("cut again: %v", err)
+	}
+	at = u.part.at
+	if err := u.From(bytes.NewReader(stream(rest("d/large", at)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "d", "large"))
+	info, serr := os.Stat(filepath.Join(dir, "d", "large"))
+	if err != nil || serr != nil || !bytes.Equal(got, content) || info.Mode() != 0o750 || info.ModTime().UnixNano() != 1700000000000000005 {
+		t.Errorf("%d bytes, %+v, %v", len(got), info, err)
+	}
+	for what, wrong := range map[string]tar.Header{"another file": rest("d/other", 10), "another place": rest("d/large", at+1), "no number": {
+		Name: "d/large", Size: size, PAXRecords: map[string]string{offsetRecord: "x"}}} {
+		dir := t.TempDir()
+		u, err := New(dir, "d", never(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := u.From(bytes.NewReader(whole[:len(whole)/2])); !Cut(err) {
+			t.Fatal(err)
+		}
+		if err := u.From(bytes.NewReader(stream(wrong))); err == nil || Cut(err) || !strings.Contains(err.Error(), "of which the beginning is not here") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := u.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(filepath.Join(dir, "d")); err != nil || len(left) != 1 {
+			t.Errorf("%s left %v, %v", what, left, err)
+		}
+	}
+	u, err = New(t.TempDir(), "d", never(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	if err := u.From(bytes.NewReader(whole[:len(whole)/2])); !Cut(err) {
+		t.Fatal(err)
+	}
+	if err := u.From(bytes.NewReader(stream())); err == nil || !strings.Contains(err.Error(), "d/large was removed or replaced") {
+		t.Errorf("the file is gone: %v", err)
 	}
 }

@@ -132,8 +132,11 @@ func (u *Unpacker) place(name string) (string, error) {
 		return "", fmt.Errorf("the tar stream contains the name %q, which is outside the folder: refused", name)
 	}
 	_, rest, _ := strings.Cut(clean, "/")
-	if clean == "." {
+	switch {
+	case clean == ".":
 		rest = ""
+	case strings.HasPrefix(name, "./"): // all of a folder: that is what is cut off
+		rest = clean
 	}
 	return path.Join(u.name, rest), nil
 }

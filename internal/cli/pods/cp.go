@@ -5,6 +5,7 @@ package pods
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,8 @@ func NewCp(t cmdline.Terminal) *cobra.Command {
 or, for a container of this machine, docker:NAME:PATH and so on (see wherry debug --help).
 
 The container needs no tar and no shell, and need not be running: the command uses the filesystem of its last run, including volumes.
-If the destination is an existing folder, files are copied into it; otherwise the destination is the name of the copy. The last part of
+If the destination is an existing folder, files are copied into it; otherwise the destination is the name of the copy. FOLDER/. is what
+is in a folder, without the folder. The last part of
 a path in a pod may be a pattern (*.log); several matches, like several sources, need an existing folder. With - as the destination, a
 tar archive is written to standard output; with - as the source, one is read from standard input and unpacked into an existing folder.
 
@@ -97,50 +99,56 @@ func (f *cpFlags) all(ctx context.Context, t cmdline.Terminal, sources []string,
 		return cmdline.ExitWith(cmdline.ExitUsage,
 			errors.New("- is a single archive: give one source and one destination with it"))
 	}
-	for _, source := range sources {
-		if err := f.run(ctx, t, source, destination); err != nil {
+	if _, err := debugask.ParseUser(f.user); err != nil {
+		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--user: %w", err))
+	}
+	if destination == "-" && plain.IsTerminal(t.Out) {
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file"))
+	}
+	copies := make([]copyOf, len(sources))
+	for i, source := range sources { // all are judged before the first is made
+		var err error
+		if copies[i], err = parseCopy(source, destination); err != nil {
+			return err
+		}
+	}
+	for _, c := range copies {
+		if err := f.run(ctx, t, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destination string) error {
-	if _, err := debugask.ParseUser(f.user); err != nil {
-		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--user: %w", err))
-	}
-	from, err := parsePlace(source)
-	if err != nil {
-		return cmdline.ExitWith(cmdline.ExitUsage, err)
-	}
-	to, err := parsePlace(destination)
-	if err != nil {
-		return cmdline.ExitWith(cmdline.ExitUsage, err)
-	}
-	remote := from
-	if destination == "-" && plain.IsTerminal(t.Out) {
-		return cmdline.ExitWith(cmdline.ExitUsage,
-			errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file"))
+// copyOf is one copy: of its places one is remote.
+type copyOf struct{ from, to, remote place }
 
+func parseCopy(source, destination string) (c copyOf, err error) {
+	if c.from, err = parsePlace(source); err != nil {
+		return c, cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	if c.to, err = parsePlace(destination); err != nil {
+		return c, cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
 	switch {
-	case from.remote() == to.remote():
-		if from.remote() {
-			return cmdline.ExitWith(cmdline.ExitUsage,
-				errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER"))
-
-		}
-		return cmdline.ExitWith(cmdline.ExitUsage,
+	case c.from.remote() && c.to.remote():
+		return c, cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER"))
+	case c.from.remote():
+		c.remote = c.from
+	case c.to.remote():
+		c.remote = c.to
+	default:
+		return c, cmdline.ExitWith(cmdline.ExitUsage,
 			errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine"))
+	}
+	return c, checkKernels(c.from, c.to)
+}
 
-	case !from.remote():
-		remote = to
-	}
-	if err := checkKernels(from, to); err != nil {
-		return err
-	}
-	if remote.host != nil {
-		return f.onHost(ctx, t, from, to, *remote.host)
+func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, one copyOf) error {
+	if one.remote.host != nil {
+		return f.onHost(ctx, t, one.from, one.to, *one.remote.host)
 	}
 	if err := f.host.Given(); err != nil {
 		return err
@@ -149,27 +157,25 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 	if err != nil {
 		return err
 	}
-	if remote.namespace != "" {
-		f.Namespace = remote.namespace
-	}
-	pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, remote.pod, metav1.GetOptions{})
+	pod, err := c.CoreV1().Pods(cmp.Or(one.remote.namespace, f.Namespace)).Get(ctx, one.remote.pod, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if f.container, err = chosenContainer(pod, f.container); err != nil {
+	container, err := chosenContainer(pod, f.container)
+	if err != nil {
 		return err
 	}
-	o := other{container: f.container, words: fmt.Sprintf("container %s of pod %s", f.container, pod.Name),
+	o := other{container: container, words: fmt.Sprintf("container %s of pod %s", container, pod.Name),
 		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
 			return f.archive(ctx, t, c, pod, a)
 		}}
-	if err := f.between(ctx, t, o, from, to); err != nil {
+	if err := f.between(ctx, t, o, one.from, one.to); err != nil {
 		return err
 	}
-	if to.remote() && !podRuns(pod, f.container) {
+	if one.to.remote() && !podRuns(pod, container) {
 		fmt.Fprintf(t.Err,
 			"container %s of pod %s is not running: files copied outside a volume are lost when it restarts\n",
-			f.container, pod.Name)
+			container, pod.Name)
 	}
 	return nil
 }
@@ -240,7 +246,7 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod *corev1.Pod,
 	a ask.Archive) (code int, err error) {
 	if a.After != "" {
-		now, err := c.CoreV1().Pods(f.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		now, err := c.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return session.ExitFailed, err
 		}
@@ -248,7 +254,7 @@ func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 			return session.ExitFailed, fmt.Errorf("pod %s was replaced by another of its name while it was copied", pod.Name)
 		}
 	}
-	return c.Stream(ctx, t, f.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: f.container, Stdin: t.In != nil,
+	return c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container, Stdin: t.In != nil,
 		Archive: &a}.Session(), reach.Notices{})
 }
 
@@ -274,7 +280,11 @@ func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from stri
 	if err != nil {
 		return err
 	}
-	folder, name, err := f.remoteTarget(ctx, o, to, filepath.Base(abs))
+	base := filepath.Base(abs)
+	if allIn(from) {
+		base = "."
+	}
+	folder, name, err := f.remoteTarget(ctx, o, to, base)
 	if err != nil {
 		return err
 	}

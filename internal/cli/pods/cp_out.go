@@ -39,7 +39,7 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 	if to == "-" {
 		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, files)))
 	}
-	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
+	folder, name, err := localTarget(to, baseOf(from.path))
 	if err != nil {
 		return err
 	}
@@ -127,6 +127,17 @@ func ignore(err, cause error) error {
 	}
 	return err
 }
+
+// baseOf is the name of what a path means; "/" if it is all that is in a folder, as FOLDER/. says.
+func baseOf(text string) string {
+	if allIn(text) {
+		return "/"
+	}
+	return path.Base(path.Clean("/" + text))
+}
+
+// allIn tells whether a path means what is in a folder, and not the folder.
+func allIn(text string) bool { return strings.HasSuffix(text, "/.") }
 
 // localTarget is where a copy named base goes: into an existing folder, else it takes the destination's name.
 func localTarget(to, base string) (folder, name string, err error) {

@@ -73,12 +73,14 @@ func pack(c *applet.Call) error {
 		return err
 	}
 	defer unix.Close(dir)
+	kernels := r.kernelsIn(dir, found)
 	if *total {
-		fmt.Fprintf(c.Err, "total %d\n", sizeOf(dir, found))
+		fmt.Fprintf(c.Err, "total %d\n", sizeOf(dir, found, kernels))
 	}
 	out := bufio.NewWriterSize(c.Out, 1<<20)
 	p := NewPacker(out)
 	p.Problem, p.After = c.Warn, reached
+	p.Skip = func(name string, _ fs.FileInfo) bool { return kernels(name) }
 	p.Note = func(note string) { fmt.Fprintf(c.Err, "%s: %s\n", c.Name, note) }
 	for _, f := range found {
 		if err := p.add(dir, f.base, f.name); err != nil {

@@ -369,3 +369,32 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// IX-04: all of a root is packed without what a container has from the kernel; a folder that is only called so is.
+func TestPackLeavesOutTheKernels(t *testing.T) {
+	_, root := world(t)
+	for _, dir := range []string{"proc/1", "sys/kernel", "dev/shm", "data/proc"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, dir, "kcore"), []byte("1234"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"/", "/.", "/*", "/data/in/.."} {
+		whole, errs, err := call(t, "cp-pack", nil, "--root", root, "--total", path)
+		if err != nil || errs != "total 11\n" { // passwd, old, one kcore
+			t.Errorf("%s: %v, %q", path, err, errs)
+		}
+		headers, _ := entries(t, whole)
+		kept := 0
+		for _, h := range headers {
+			if strings.HasSuffix(h.Name, "kcore") {
+				kept++
+			}
+		}
+		if kept != 1 {
+			t.Errorf("%s: %d of the files are in, want that of /data/proc", path, kept)
+		}
+	}
+}

@@ -120,11 +120,17 @@ func (r *root) match(text, pattern string) (int, []chosen, error) {
 	return fd, found, nil
 }
 
-// sizeOf is how many bytes files have, with all below them; what cannot be read counts for nothing.
-func sizeOf(dir int, found []chosen) (total int64) {
+// sizeOf is how many bytes files have, with all below them; what cannot be read counts for nothing, and neither does what is left out.
+func sizeOf(dir int, found []chosen, out func(name string) bool) (total int64) {
 	for _, f := range found {
-		_ = filepath.WalkDir(fmt.Sprintf("/proc/self/fd/%d/%s", dir, f.base), func(_ string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
+		top := fmt.Sprintf("/proc/self/fd/%d/%s", dir, f.base)
+		_ = filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil
+			case out(f.name + strings.TrimPrefix(path.Clean(file), path.Clean(top))):
+				return fs.SkipDir
+			case !d.Type().IsRegular():
 				return nil
 			}
 			if info, err := d.Info(); err == nil {
@@ -134,4 +140,25 @@ func sizeOf(dir int, found []chosen) (total int64) {
 		})
 	}
 	return total
+}
+
+// kernelsIn tells by its name in an archive whether a folder is one that containers have from the kernel, where what is packed holds such
+// ones: they are made when they are read, and are not the container's.
+func (r *root) kernelsIn(dir int, found []chosen) func(name string) bool {
+	at, _ := r.kernels(dir)
+	_, known := r.top()
+	return func(name string) bool {
+		if !known {
+			return false
+		}
+		for _, f := range found {
+			if rest, is := strings.CutPrefix(name, f.name); is && (rest == "" || rest[0] == '/') {
+				switch path.Join("/", at, f.base, rest) {
+				case "/dev", "/proc", "/sys":
+					return true
+				}
+			}
+		}
+		return false
+	}
 }

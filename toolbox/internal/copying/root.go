@@ -90,17 +90,23 @@ func (r *root) parent(path string) (fd int, base string, err error) {
 // kernels tells whether a folder of the root, which another file system is put together in, is one that containers have from the kernel:
 // what lies there in their root filesystem is hidden below a mount. It returns the folder's path in the root.
 func (r *root) kernels(fd int) (path string, is bool) {
-	top, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.fd))
-	if err != nil || top == "/" { // without /proc nothing can be told; in / these are what they seem
+	top, known := r.top()
+	if !known {
 		return "", false
 	}
-	path, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
 		return "", false
 	}
 	path = strings.TrimPrefix(path, top)
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return path, first == "dev" || first == "proc" || first == "sys"
+}
+
+// top is the root's own path; it is not known without /proc, and in / nothing of the container's is hidden.
+func (r *root) top() (path string, known bool) {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.fd))
+	return path, err == nil && path != "/"
 }
 
 func (r *root) close() { unix.Close(r.fd) }
