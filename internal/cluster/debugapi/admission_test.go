@@ -113,7 +113,8 @@ func TestAdmission(t *testing.T) {
 	}
 	if r := seen[0]; r.Operation != admissionreviewv1.Connect || r.Kind.Kind != "ShellOptions" || r.Name != "web" ||
 		r.Namespace != shop || r.SubResource != wire.Shell || r.UserInfo.Username != who ||
-		shown.Profile != "baseline" {
+		shown.Profile != "baseline" || shown.Container != "main" || shown.Image != "wherry.dev/toolbox" || shown.TTL != "1h0m0s" ||
+		shown.Memory != "512Mi" || shown.CPUs != "1" {
 		t.Errorf("the webhook was shown %+v with %s", r, r.Object.Raw)
 	}
 }

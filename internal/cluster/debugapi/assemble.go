@@ -58,6 +58,7 @@ func (s *Server) assemble(cluster *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	c.AdmissionControl = completing{c.AdmissionControl, s}
 	if s.generic, err = c.Complete(rules).New(wire.APIName, genericapiserver.NewEmptyDelegate()); err != nil {
 		return err
 	}
