@@ -51,6 +51,8 @@ func (e *Exec) inCluster(pod string, command []string, tty bool) Session {
 	set(q, "container", e.Container)
 	set(q, wire.ParamImage, e.Image)
 	set(q, wire.ParamUser, e.User)
+	set(q, wire.ParamMemory, e.Limits.Memory)
+	set(q, wire.ParamCPUs, e.Limits.CPUs)
 	if e.Writable {
 		q.Set(wire.ParamWritable, "true")
 	}

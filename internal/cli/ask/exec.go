@@ -21,6 +21,8 @@ type Exec struct {
 	Stdin     bool
 	TTY       bool
 	Quiet     bool
+	// Limits bound what an image takes beside a pod of a cluster that is not Wherry's.
+	Limits Limits
 }
 
 // AddFlags adds the flags of the command itself.

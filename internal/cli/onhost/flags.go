@@ -33,9 +33,9 @@ type Flags struct {
 func (f *Flags) AddFlags(fl *pflag.FlagSet) {
 	f.AddAddress(fl)
 	fl.StringVar(&f.memory, "memory", "",
-		"on this machine or beside a cluster's pod: the most memory that the debugger may use, for example 512Mi; default: no limit here")
+		"on this machine or beside a cluster's pod: the most memory that the debugger may use, for example 512Mi; default: none on this machine, 512Mi beside a pod")
 	fl.Float64Var(&f.cpus, "cpus", 0,
-		"on this machine or beside a cluster's pod: the most CPUs that the debugger may use, for example 0.5; default: no limit here")
+		"on this machine or beside a cluster's pod: the most CPUs that the debugger may use, for example 0.5; default: no limit on this machine, 1 beside a pod")
 }
 
 // AddAddress adds the flag that says where an engine listens.
@@ -59,8 +59,11 @@ func (f *Flags) Given() error {
 		return nil
 	}
 	return cmdline.ExitWith(cmdline.ExitUsage, errors.New(
-		"--address, --memory and --cpus only apply to containers of this machine, such as docker:web: leave them out here"))
+		"--address only applies to containers of this machine, such as docker:web, and --memory and --cpus to those and to debuggers beside pods of a cluster with Wherry's debugging: leave them out here"))
 }
+
+// OnlyLimits tells whether what was given means something for a debugger on another machine, too.
+func (f *Flags) OnlyLimits() bool { return f.Address == "" }
 
 // limits puts the limits into a wish.
 func (f *Flags) limits(w *box.Wish) error {

@@ -70,16 +70,21 @@ func (f *debugFlags) beside(ctx context.Context, t cmdline.Terminal, pod string,
 // has debug.wherry.dev.
 func (f *debugFlags) flagsElsewhere(ctx context.Context) error {
 	err := f.notOnHost()
-	if err == nil || f.host.Address != "" {
+	if err == nil || !f.host.OnlyLimits() || !servesDebug(ctx, &f.Flags) {
 		return err
 	}
-	// Who cannot be asked is not taken for such a cluster's.
-	if c, cerr := f.Connect(); cerr == nil {
-		if foreign, cerr := c.Elsewhere(ctx); cerr == nil && foreign != nil && foreign.Serves {
-			return nil
-		}
+	return nil
+}
+
+// servesDebug tells whether the cluster is another than Wherry's and has debug.wherry.dev. One that cannot be asked is
+// not taken for that.
+func servesDebug(ctx context.Context, f *reach.Flags) bool {
+	c, err := f.Connect()
+	if err != nil {
+		return false
 	}
-	return err
+	foreign, err := c.Elsewhere(ctx)
+	return err == nil && foreign != nil && foreign.Serves
 }
 
 // mostAsked bounds how many pods are asked about at once.

@@ -4,6 +4,7 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,22 +153,19 @@ POD and NAME, all of its debug sessions, which wherry ps --sessions lists.`,
 			if err != nil {
 				return err
 			}
+			stop, what := stopDebug, "debug container"
+			if foreign != nil && foreign.Serves {
+				stop, what = stopSession, "debug session"
+			}
+			var failed []error // one that cannot be stopped keeps none of the others
 			for _, name := range args[1:] {
-				if foreign != nil && foreign.Serves {
-					err = stopSession(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name)
-				} else {
-					err = stopDebug(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name)
-				}
-				if err != nil {
-					return err
-				}
-				if foreign != nil && foreign.Serves {
-					fmt.Fprintf(t.Out, "debug session %s of pod %s stopped\n", name, reach.PodName(args[0]))
+				if err := stop(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name); err != nil {
+					failed = append(failed, err)
 					continue
 				}
-				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, reach.PodName(args[0]))
+				fmt.Fprintf(t.Out, "%s %s of pod %s stopped\n", what, name, reach.PodName(args[0]))
 			}
-			return nil
+			return errors.Join(failed...)
 		},
 		ValidArgsFunction: f.CompletePods,
 	}

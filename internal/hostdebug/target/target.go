@@ -33,7 +33,7 @@ func forms() map[Engine]string {
 }
 
 // Help is a line for each form, for a command's help.
-const Help = `  POD                      a pod of a Wherry server
+const Help = `  POD                      a pod, of a Wherry server or of another cluster
   node/NAME                a node of a Wherry server
   docker:NAME              a container of Docker: name, or the beginning of its ID
   podman:NAME              a container of podman
