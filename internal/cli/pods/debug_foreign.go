@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
@@ -60,7 +61,12 @@ func (f *debugFlags) onOurNode(ctx context.Context, name string) bool {
 		return false
 	}
 	node, err := c.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
-	return err == nil && strings.Contains(node.Status.NodeInfo.KubeletVersion, serverkind.Mark)
+	return err == nil && isOurs(node)
+}
+
+// isOurs tells whether a node is one of Wherry's.
+func isOurs(node *corev1.Node) bool {
+	return strings.Contains(node.Status.NodeInfo.KubeletVersion, serverkind.Mark)
 }
 
 // kubectlArgs are those of the kubectl debug that does the same.

@@ -59,8 +59,13 @@ func (f *debugFlags) node(ctx context.Context, t cmdline.Terminal, node string, 
 	if err != nil {
 		return err
 	}
-	if _, err := c.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
+	is, err := c.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	switch {
+	case err != nil && !apierrors.IsForbidden(err):
 		return err
+	case err == nil && !isOurs(is):
+		return fmt.Errorf("node %s is not one of Wherry's, which alone have the built-in toolbox; with an image of a registry: kubectl debug node/%s -it --image busybox:1.37 --profile sysadmin",
+			node, node)
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -49,7 +49,7 @@ func (d *Debugger) Make(ctx context.Context, name string, session options.Sessio
 		if err != nil && ctx.Err() == nil && !apierrors.IsServiceUnavailable(err) {
 			d.giveUp(ctx, now, session.Name, run)
 		}
-		return now, err
+		return now, orDead(err, now, session)
 	}
 	ended := func(ctx context.Context) record.End { return d.ended(ctx, pod, session.Name, run) }
 	return &Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded,
@@ -150,10 +150,24 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 
 // deadRefusal tells a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
-	err := permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
-		"nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name)
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseDead}}
+	return markDead(permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+		"nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name))
+}
+
+// markDead gives a refusal the mark by which such a client knows it.
+func markDead(err *apierrors.StatusError) *apierrors.StatusError {
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: debugask.CauseDead})
 	return err
+}
+
+// orDead marks what keeps a debug container from starting, if by now there is nothing to inspect by it: what ran when it
+// was asked for has ended while it was made.
+func orDead(err error, pod *corev1.Pod, s options.Session) error {
+	refused, is := errors.AsType[*apierrors.StatusError](err)
+	if !is || refused.ErrStatus.Details == nil || !s.UnlessDead || pod == nil || !podspec.IsDead(pod, s.Target) {
+		return err
+	}
+	return markDead(refused)
 }
 
 // add makes the debug container in the stored pod, and says which run of its name that is.

@@ -3,12 +3,18 @@
 package session
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/options"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -95,6 +101,39 @@ func TestEndOfRun(t *testing.T) {
 		}
 		if done != test.done || code != test.code || code < 0 && !strings.Contains(end.Reason, test.says) {
 			t.Errorf("%s: %+v, exit code %d, %t", name, end, code, done)
+		}
+	}
+}
+
+// IX-09: who asks to be told is told when what ran has ended while the debug container was made, and then looks at what is left.
+func TestOrDead(t *testing.T) {
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}
+	pod := func(state corev1.ContainerState) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: state}}}}
+	}
+	cannot := func() error {
+		return cannotStart(pod(ended), "debug", podspec.DebugState{Reason: "CreateContainerError", Message: "target container \"main\" is not running"})
+	}
+	for name, c := range map[string]struct {
+		err  error
+		pod  *corev1.Pod
+		s    options.Session
+		dead bool
+	}{
+		"it has ended":         {cannot(), pod(ended), options.Session{UnlessDead: true}, true},
+		"its target has":       {cannot(), pod(ended), options.Session{UnlessDead: true, DebugContainer: podspec.DebugContainer{Target: "main"}}, true},
+		"nobody wants to know": {cannot(), pod(ended), options.Session{}, false},
+		"it runs": {cannot(), pod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}),
+			options.Session{UnlessDead: true}, false},
+		"nothing is known of it": {cannot(), nil, options.Session{UnlessDead: true}, false},
+		"nothing is wrong":       {nil, pod(ended), options.Session{UnlessDead: true}, false},
+		"the client went":        {context.Canceled, pod(ended), options.Session{UnlessDead: true}, false},
+	} {
+		err := orDead(c.err, c.pod, c.s)
+		refused, is := errors.AsType[*apierrors.StatusError](err)
+		got := is && slices.ContainsFunc(refused.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == debugask.CauseDead })
+		if got != c.dead || (err == nil) != (c.err == nil) {
+			t.Errorf("%s: %v, dead %t", name, err, got)
 		}
 	}
 }
