@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -85,10 +85,6 @@ func TestDebugging(t *testing.T) {
 	a.bind("shop", "wherry-debug", "ann")
 	a.bind("infra", "wherry-debug", "ann")
 	a.bind("infra", "wherry-privileged", "pat")
-	for name, namespace := range map[string]string{"lou": "shop", "ann": "shop", "pat": "infra"} {
-		a.bind(namespace, "view", name) // the commands look at the pod
-	}
-	a.bind("infra", "view", "ann")
 	t.Run("status", func(t *testing.T) {
 		a.with(t).says(os.Getenv("CLUSTER_NODE"), "cluster", "status")
 	})
@@ -97,6 +93,9 @@ func TestDebugging(t *testing.T) {
 	t.Run("copies", func(t *testing.T) { copies(t, users["ann"].with(t), users["lou"].with(t)) })
 	t.Run("sessions", func(t *testing.T) { sessions(t, users["ann"].with(t)) })
 	t.Run("roles", func(t *testing.T) { roles(t, users) })
+	t.Run("forged", func(t *testing.T) { forged(t, a.with(t)) })
+	t.Run("upgraded", func(t *testing.T) { upgraded(t, a.with(t), users["ann"].with(t)) })
+	t.Run("lost", func(t *testing.T) { lost(t, a.with(t), users["ann"].with(t)) })
 	t.Run("killed", func(t *testing.T) { killed(t, a.with(t), users["ann"].with(t)) })
 	t.Run("audit", func(t *testing.T) { audited(t) })
 	t.Run("uninstall", func(t *testing.T) { uninstall(t, a.with(t)) })
@@ -197,38 +196,18 @@ func sessions(t *testing.T, ann user) {
 
 // killed: an agent that is killed in a session leaves nothing, and is there again (DA-09).
 func killed(t *testing.T, a, ann user) {
-	long := ann.command(t.Context(), "WHERRY", "debug", "-n", "shop", "web", "--target", "main", "--", "sh", "-c", "echo begun; sleep 1000")
-	out, err := long.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := long.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := out.Read(make([]byte, 16)); n == 0 {
-		t.Fatalf("the session does not begin: %v", err)
-	}
-	agents, err := exec.Command("pgrep", "-f", "^/wherry cluster-agent").Output()
-	if err != nil {
-		t.Fatalf("the agent's process: %v", err)
-	}
-	for _, text := range strings.Fields(string(agents)) {
-		pid, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, err := os.FindProcess(pid); err != nil || p.Kill() != nil {
+	long := ann.begun("sleep 1000")
+	for _, pid := range agents(t) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatalf("process %d: %v", pid, err)
 		}
 	}
-	if err := long.Wait(); err == nil {
+	if err := long.wait(); err == nil {
 		t.Error("the session has ended well")
 	}
 	await(t, "nothing is left", func() bool { return len(debugProcesses(t)) == 0 })
 	a.kubectl("rollout", "status", "-n", "wherry-debug", "daemonset/wherry-debug-agent", "--timeout=60s")
-	await(t, "the agent serves again", func() bool {
-		return ann.wherry("debug", "-n", "shop", "web", "--target", "main", "--", "echo", "again").out == "again\n"
-	})
+	ann.says("again", "debug", "-n", "shop", "web", "--target", "main", "--", "echo", "again")
 }
 
 // audited: what was done and what was refused is in kube-apiserver's log, with who it was (DA-05).

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,54 @@ func (u user) account(name string) user {
 func (u user) bind(namespace, role, name string) {
 	u.t.Helper()
 	u.kubectl("create", "rolebinding", name+"-"+role, "-n", namespace, "--clusterrole="+role, "--serviceaccount=people:"+name)
+}
+
+// open is a session that goes on.
+type open struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bytes.Buffer // after it has ended
+}
+
+func (o open) wait() error { return o.cmd.Wait() }
+
+// begun opens a session with the pod of the tests, and returns when its script runs.
+func (u user) begun(script string) open {
+	u.t.Helper()
+	o := open{cmd: u.command(u.t.Context(), "WHERRY", "debug", "-n", "shop", "web", "--target", "main", "--", "sh", "-c", "echo begun; "+script),
+		out: &bytes.Buffer{}}
+	r, w := io.Pipe()
+	o.cmd.Stdout = io.MultiWriter(o.out, w)
+	var err error
+	if o.in, err = o.cmd.StdinPipe(); err != nil {
+		u.t.Fatal(err)
+	}
+	if err := o.cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	if n, err := r.Read(make([]byte, 16)); n == 0 {
+		u.t.Fatalf("the session does not begin: %v", err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	u.t.Cleanup(func() { _ = w.Close() })
+	return o
+}
+
+// agents are the processes of the agents on this machine.
+func agents(t *testing.T) (pids []int) {
+	t.Helper()
+	text, err := exec.Command("pgrep", "-f", "^/wherry cluster-agent").Output()
+	if err != nil {
+		t.Fatalf("the agent's process: %v", err)
+	}
+	for _, word := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
 }
 
 // debugProcesses are those that sessions have on this machine.

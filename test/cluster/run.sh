@@ -147,7 +147,7 @@ control_plane
 containerd_start
 kubelet_start
 export WHERRY=$repo/bin/wherry KUBECTL=$bin/kubectl KUBECONFIG=$pki/admin.kubeconfig CLUSTER_NODE=$node CLUSTER_CRI=$data/containerd.sock \
-	CLUSTER_AUDIT=$data/audit.log CLUSTER_PKI=$pki
+	CLUSTER_AUDIT=$data/audit.log CLUSTER_PKI=$pki CLUSTER_KUBELET=$kubelet
 code=0
 (cd "$repo" && go test -count=1 -v -timeout 20m ${RUN:+-run "$RUN"} ./test/cluster) || code=$?
 [ -z "${KEEP:-}" ] || { echo "KUBECONFIG=$KUBECONFIG; press return to end it"; read -r _; }
