@@ -214,6 +214,11 @@ test-cluster-debug: build ## Debugging installed in a cluster of Kubernetes' own
 	@NEEDED=1 tools/setup.sh containerd busybox
 	@PATH="$$PATH:$(CURDIR)/bin/debian/bin:$(CURDIR)/bin/debian/usr/bin" test/cluster/run.sh
 
+.PHONY: bench-cluster
+bench-cluster: build ## Debugging in that cluster against kubectl: a prompt, a GiB copied out of a pod, whole and cut (root; N=5, BENCH=regex)
+	@NEEDED=1 tools/setup.sh containerd busybox
+	@BENCH=$(or $(BENCH),.) N=$(or $(N),5) PATH="$$PATH:$(CURDIR)/bin/debian/bin:$(CURDIR)/bin/debian/usr/bin" test/cluster/run.sh
+
 ##@ Check
 
 .PHONY: lint

@@ -146,6 +146,12 @@ func copies(t *testing.T, ann, lou user) {
 	if out, err := exec.Command("cmp", big, big+".back").CombinedOutput(); err != nil {
 		t.Errorf("there and back: %s", out)
 	}
+	if r := ann.through(8<<20).wherry("cp", "-c", "main", "shop/web:/tmp/big", big+".cut"); r.code != 0 || !strings.Contains(r.err, "goes on from where it was") {
+		t.Errorf("a copy that is cut: %s", r)
+	}
+	if out, err := exec.Command("cmp", big, big+".cut").CombinedOutput(); err != nil {
+		t.Errorf("after a cut: %s", out)
+	}
 	ann.says("", "debug", "-n", "shop", "web", "--target", "main", "--", "rm", "/proc/1/root/tmp/big")
 	ann.says("", "exec", "-n", "shop", "web", "-m", "wherry.dev/toolbox", "--writable", "--", "sh", "-c",
 		"ln -s /etc/shadow /c/main/tmp/out; ln -s ../../../../../../etc/shadow /c/main/tmp/up")

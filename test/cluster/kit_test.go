@@ -33,7 +33,7 @@ func (r result) String() string { return fmt.Sprintf("code %d, %q, %q", r.code, 
 
 // user is somebody who has a kubeconfig.
 type user struct {
-	t          *testing.T
+	t          testing.TB
 	kubeconfig string
 }
 
@@ -47,7 +47,7 @@ func admin(t *testing.T) user {
 }
 
 // with is the user in another test.
-func (u user) with(t *testing.T) user { return user{t, u.kubeconfig} }
+func (u user) with(t testing.TB) user { return user{t, u.kubeconfig} }
 
 func (u user) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Getenv(program), args...)

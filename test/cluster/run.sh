@@ -4,6 +4,7 @@
 # Installs Wherry's debugging in a cluster of Kubernetes' own programs (kube-apiserver, scheduler, controller manager,
 # kubelet, containerd; none of Wherry's) and runs this package's tests against it (make test-cluster-debug). As root.
 #   RUN    the tests to run (-run); default: all
+#   BENCH  the benchmarks to run (-bench) in place of tests; N how often (default 5)
 #   KEEP   1: leave the cluster running until return is pressed, to look at it
 #   OUT    folder of the build and of the logs (bin/conformance, which it shares with the conformance suite)
 # Ports 6443, 2379, 2380, 10250, 10257 and 10259 must be free.
@@ -149,6 +150,8 @@ kubelet_start
 export WHERRY=$repo/bin/wherry KUBECTL=$bin/kubectl KUBECONFIG=$pki/admin.kubeconfig CLUSTER_NODE=$node CLUSTER_CRI=$data/containerd.sock \
 	CLUSTER_AUDIT=$data/audit.log CLUSTER_PKI=$pki CLUSTER_KUBELET=$kubelet
 code=0
-(cd "$repo" && go test -count=1 -v -timeout 20m ${RUN:+-run "$RUN"} ./test/cluster) || code=$?
+what=(-v ${RUN:+-run "$RUN"})
+[ -z "${BENCH:-}" ] || what=(-run '^$' -bench "$BENCH" -benchtime "${N:-5}x" -timeout 30m)
+(cd "$repo" && go test -count=1 -timeout 20m "${what[@]}" ./test/cluster) || code=$?
 [ -z "${KEEP:-}" ] || { echo "KUBECONFIG=$KUBECONFIG; press return to end it"; read -r _; }
 exit $code

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cutline
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+)
+
+// Line is a line to a server.
+type Line struct {
+	server   string
+	listener net.Listener
+	left     atomic.Int64 // bytes that may come before the cut
+	cut      atomic.Bool
+}
+
+// New makes a line to a server (HOST:PORT) that is cut when so many bytes have come over it, on whatever connection. It
+// ends with the test.
+func New(t testing.TB, server string, after int64) *Line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	l := &Line{server: server, listener: listener}
+	l.left.Store(after)
+	go l.serve()
+	return l
+}
+
+// Address is where clients reach the server by the line.
+func (l *Line) Address() string { return l.listener.Addr().String() }
+
+// Cut tells whether the line was cut.
+func (l *Line) Cut() bool { return l.cut.Load() }
+
+func (l *Line) serve() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return // the test is over
+		}
+		go l.relay(client)
+	}
+}
+
+// relay hands on between a client and the server, until one of them ends or the line is cut.
+func (l *Line) relay(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", l.server)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := server.Read(buffer)
+		if n > 0 {
+			if _, err := client.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil || l.left.Add(-int64(n)) <= 0 && l.cut.CompareAndSwap(false, true) {
+			return
+		}
+	}
+}
