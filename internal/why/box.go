@@ -23,6 +23,7 @@ type Box struct {
 	Tail         []string // the last lines of the log of the run that is to be explained
 	LimitField   string   // where a memory limit is set; empty: nowhere
 	LogFrom      string   // where Tail is from
+	Kills        []Kill   // of its processes, for want of memory, the latest last
 }
 
 // Ended is how a container's program ended.
@@ -180,9 +181,42 @@ func (b Box) outOfMemory(f *Finding, e Ended) {
 		f.try("raise the limit, or have the program use less: sizes of caches, number of workers, heap (-Xmx, GOMEMLIMIT, --max-old-space-size)")
 		f.try("files in /dev/shm, in emptyDirs with medium Memory, and page cache of dirty files count too")
 	}
+	if n := len(b.Kills); n > 0 {
+		f.fact("messages of the node's kernel", "%s", b.Kills[n-1].words())
+	}
 	if b.MemoryUsed != "" {
 		f.fact("metrics", "it uses %s at the moment", b.MemoryUsed)
 	}
+}
+
+// mostNamed bounds how many of those are named who used memory beside the one that was killed.
+const mostNamed = 3
+
+// words tells who was killed and who else had how much.
+func (k Kill) words() string {
+	text := fmt.Sprintf("process %d (%s) was killed", k.Killed.PID, oneline.Of(k.Killed.Name))
+	if k.Killed.Bytes > 0 {
+		text += ", which had " + bytesWords(k.Killed.Bytes)
+	}
+	var others []string
+	for _, p := range k.Others[:min(len(k.Others), mostNamed)] {
+		others = append(others, fmt.Sprintf("%s %s", oneline.Of(p.Name), bytesWords(p.Bytes)))
+	}
+	if more := len(k.Others) - len(others); more > 0 {
+		others = append(others, fmt.Sprintf("%d more with less", more))
+	}
+	if len(others) > 0 {
+		text += "; beside it: " + strings.Join(others, ", ")
+	}
+	return text
+}
+
+func bytesWords(n int64) string {
+	const mib = 1 << 20
+	if n < 10*mib {
+		return fmt.Sprintf("%.1f MiB", float64(n)/mib)
+	}
+	return fmt.Sprintf("%d MiB", n/mib)
 }
 
 // heard adds what the log plainly says; the latest of it after these words.

@@ -206,7 +206,9 @@ func (r *report) crashed(ref podspec.ContainerRef, s *corev1.ContainerStatus, t 
 			return f
 		}
 	}
-	f := r.add(r.box(ref, log).End(Ended{Code: t.ExitCode, Signal: t.Signal, OOM: t.Reason == "OOMKilled",
+	box := r.box(ref, log)
+	box.Kills = r.kills(t.ContainerID)
+	f := r.add(box.End(Ended{Code: t.ExitCode, Signal: t.Signal, OOM: t.Reason == "OOMKilled",
 		Reason: t.Reason, Words: t.Message, Began: t.StartedAt.Time, At: t.FinishedAt.Time, From: from}))
 	r.servants(f, log)
 	if ref.Kind == podspec.Init {
@@ -217,6 +219,17 @@ func (r *report) crashed(ref podspec.ContainerRef, s *corev1.ContainerStatus, t 
 	}
 	r.media(f, t)
 	return f
+}
+
+// kills are those of a container's processes for want of memory. Its ID has the runtime's name before it.
+func (r *report) kills(id string) (of []Kill) {
+	_, id, _ = strings.Cut(id, "://")
+	for _, k := range r.Facts.Kills {
+		if k.Container == id {
+			of = append(of, k)
+		}
+	}
+	return of
 }
 
 // remembered is for how long an event about a probe speaks for ends that have none: a node drops events that it has

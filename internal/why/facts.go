@@ -3,10 +3,13 @@
 package why
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/kernellog"
 )
 
 // Facts is what could be learned of a pod, or of what was to make one. All but one of Pod and Workload may be missing.
@@ -21,9 +24,45 @@ type Facts struct {
 	Services []Service         `json:"services,omitempty"` // that the pod may have meant
 	Logs     []Log             `json:"logs,omitempty"`
 	Usage    map[string]string `json:"usage,omitempty"` // memory that containers use now, as a quantity
+	Kills    []Kill            `json:"kills,omitempty"` // for want of memory, as the node's kernel has told them
 	Names    []Name            `json:"names,omitempty"` // that the pod has asked for
 	Owners   []Owner           `json:"owners,omitempty"`
 	Unseen   []Unseen          `json:"unseen,omitempty"`
+}
+
+// Kill is an end of a container's process for want of memory.
+type Kill struct {
+	Container string     `json:"container"` // its ID
+	Killed    MemoryOf   `json:"killed"`
+	Others    []MemoryOf `json:"others,omitempty"` // that counted for the same limit, who had most first
+}
+
+// MemoryOf is a process and what it had in memory.
+type MemoryOf struct {
+	PID   int    `json:"pid"`
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes,omitempty"`
+}
+
+// KillsOf are those of the kernel's that were in a container, by its ID.
+func KillsOf(kills []kernellog.Kill, container string) (of []Kill) {
+	for _, k := range kills {
+		if container == "" || !strings.Contains(k.Group, container) {
+			continue
+		}
+		one := Kill{Container: container, Killed: memoryOf(k.Killed)}
+		for _, p := range k.Processes {
+			if p.PID != k.Killed.PID {
+				one.Others = append(one.Others, memoryOf(p))
+			}
+		}
+		of = append(of, one)
+	}
+	return of
+}
+
+func memoryOf(p kernellog.Process) MemoryOf {
+	return MemoryOf{PID: p.PID, Name: p.Name, Bytes: p.Bytes}
 }
 
 // Workload is an object that makes pods.

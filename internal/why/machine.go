@@ -29,6 +29,7 @@ type Machine struct {
 	Restarts     int
 	Health       *Health
 	Tail         []string // the last lines of its log
+	Kills        []Kill   // of its processes, for want of memory
 	Unseen       []Unseen
 }
 
@@ -45,7 +46,7 @@ func ExplainMachine(m Machine) Answer {
 	label := "container " + m.Name
 	from := m.Program + " inspect"
 	box := Box{Label: label, Image: m.Image, Command: m.Command, MemoryLimit: m.MemoryLimit, LimitField: from,
-		ReadOnlyRoot: m.ReadOnlyRoot, Tail: m.Tail, LogFrom: "log of " + m.Name}
+		ReadOnlyRoot: m.ReadOnlyRoot, Tail: m.Tail, LogFrom: "log of " + m.Name, Kills: m.Kills}
 	r := &report{}
 	switch {
 	case m.State == "created" && m.Words != "":

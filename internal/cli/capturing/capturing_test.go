@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wherryproject/wherry/internal/capture"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/kernellog"
 )
 
 // ordinary is an API server that is not Wherry's, with a pod of which the user may see the pod, its log and its owner. It counts the
@@ -143,9 +145,12 @@ func TestRefusedWords(t *testing.T) {
 // DA-12: of the kernel's messages those are taken that name the pod or container, in any spelling, and who was killed for it.
 func TestKernelMessages(t *testing.T) {
 	uid := "3c2a-11"
-	got := about([]string{"6,1,100,-;eth0: link up", "3,2,200,-;oom-kill:task_memcg=/kubepods/pod3c2a-11/x,task=app\n SUBSYSTEM=x",
-		"3,3,201,-;Memory cgroup out of memory: Killed process 7 (app)", "3,4,300,-;Memory cgroup out of memory: Killed process 8 (other)",
-		"3,5,400,-;oom-kill:task_memcg=/kubepods.slice/pod3c2a_11.slice", "nonsense"}, []string{uid, ""})
+	at := func(n time.Duration, text string) kernellog.Message {
+		return kernellog.Message{At: n * time.Microsecond, Text: text}
+	}
+	got := about([]kernellog.Message{at(100, "eth0: link up"), at(200, "oom-kill:task_memcg=/kubepods/pod3c2a-11/x,task=app"),
+		at(201, "Memory cgroup out of memory: Killed process 7 (app)"), at(300, "Memory cgroup out of memory: Killed process 8 (other)"),
+		at(400, "oom-kill:task_memcg=/kubepods.slice/pod3c2a_11.slice"), {}}, []string{uid, ""})
 	want := "[200 µs] oom-kill:task_memcg=/kubepods/pod3c2a-11/x,task=app\n[201 µs] Memory cgroup out of memory: Killed process 7 (app)\n" +
 		"[400 µs] oom-kill:task_memcg=/kubepods.slice/pod3c2a_11.slice\n"
 	if got != want {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/kernellog"
 	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/serverkind"
 	"github.com/wherryproject/wherry/internal/why"
@@ -126,6 +128,29 @@ func (g *gatherer) log(ctx context.Context, pod string, w why.WantedLog) (string
 	return string(text), err
 }
 
+// kills finds what the kernel of this machine has said of ends for want of memory, if the pod is on it.
+func (g *gatherer) kills(pod *corev1.Pod) {
+	all := kernelKills()
+	for _, s := range podspec.OwnStatuses(&pod.Status) {
+		for _, t := range []*corev1.ContainerStateTerminated{s.LastTerminationState.Terminated, s.State.Terminated} {
+			if t != nil {
+				_, id, _ := strings.Cut(t.ContainerID, "://")
+				g.facts.Kills = append(g.facts.Kills, why.KillsOf(all, id)...)
+			}
+		}
+	}
+}
+
+// kernelKills are the ends for want of memory that this machine's kernel tells of; who may not read its messages has
+// none: they are an extra.
+func kernelKills() []kernellog.Kill {
+	messages, err := kernellog.Read()
+	if err != nil {
+		return nil
+	}
+	return kernellog.OutOfMemory(messages, int64(os.Getpagesize()))
+}
+
 // usage asks how much memory containers use, if one was killed for want of it.
 func (g *gatherer) usage(ctx context.Context, pod *corev1.Pod) {
 	killed := false
@@ -137,6 +162,7 @@ func (g *gatherer) usage(ctx context.Context, pod *corev1.Pod) {
 	if !killed {
 		return
 	}
+	g.kills(pod)
 	body, err := g.client.CoreV1().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces", g.namespace,
 		"pods", pod.Name).DoRaw(ctx)
 	if apierrors.IsForbidden(err) {

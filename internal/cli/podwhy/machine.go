@@ -55,6 +55,9 @@ func machineOf(c *engines.Container, now time.Time) why.Machine {
 	if c.MemoryLimit > 0 {
 		m.MemoryLimit = resource.NewQuantity(c.MemoryLimit, resource.BinarySI).String()
 	}
+	if c.OOMKilled {
+		m.Kills = why.KillsOf(kernelKills(), c.ID)
+	}
 	if h := c.Health; h != nil {
 		m.Health = &why.Health{Status: h.Status, Failing: h.Failing, Output: h.Output, Code: h.Code}
 	}
