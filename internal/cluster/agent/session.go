@@ -91,10 +91,15 @@ func join(socket *streams.Socket, child *Child) {
 	for r := child.Next(); r != nil; r = child.Next() {
 		if r.Ended != nil {
 			ended = r.Ended
+			child.LetGo() // it is to go now, and has a bound to that
 		}
 	}
-	// A client that does not read keeps what is left, and one of the node's slots, no longer than this.
-	stalled := time.AfterFunc(drainTime, socket.Fail)
+	// A client that does not read keeps what is left, and one of the node's slots, no longer than this; nor does a
+	// process that nothing ends keep them, by what it holds of the streams.
+	stalled := time.AfterFunc(drainTime, func() {
+		socket.Fail()
+		child.Close()
+	})
 	defer stalled.Stop()
 	j.finish()
 	text, err := json.Marshal(endStatus(ended))

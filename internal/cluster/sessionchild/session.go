@@ -86,12 +86,26 @@ type lines struct {
 	raw bool // it is a terminal that does not go back to the first column by itself
 }
 
+// printTime is how long the reader of a line may take to make room for it.
+const printTime = 5 * time.Second
+
+// print says a line. It does not wait for a reader who does not read, for what comes after it is not for him alone.
 func (l lines) print(text string) {
 	end := "\n"
 	if l.raw {
 		end = "\r\n"
 	}
-	fmt.Fprint(l.to, text+end)
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		fmt.Fprint(l.to, text+end)
+	}()
+	timer := time.NewTimer(printTime)
+	defer timer.Stop()
+	select {
+	case <-said:
+	case <-timer.C:
+	}
 }
 
 const (
