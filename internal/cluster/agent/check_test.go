@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"context"
 	"io"
 	"net/url"
 	"slices"
@@ -26,6 +27,22 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v", args, o)
 		}
 	}
+}
+
+// An agent does not listen before it has a certificate: whoever looks whether it listens takes it for ready.
+func TestListen(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l, err := listen(ended, "127.0.0.1:0", make(chan struct{})); l != nil || err != nil {
+		t.Errorf("without a certificate: %v, %v", l, err)
+	}
+	first := make(chan struct{})
+	close(first)
+	l, err := listen(t.Context(), "127.0.0.1:0", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
 }
 
 // DA-07: where the cluster is, and whatever else the agent's pod is told, is nothing to a session's process.

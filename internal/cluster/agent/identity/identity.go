@@ -34,16 +34,21 @@ type Keeper struct {
 	node    string
 	say     func(string, ...any)
 	now     atomic.Pointer[Identity]
+	first   chan struct{} // closed once there is one
 	hurry   chan struct{}
 }
 
 // New makes a keeper of a node's identity; say is told what goes wrong.
 func New(cluster Cluster, node string, say func(string, ...any)) *Keeper {
-	return &Keeper{cluster: cluster, node: node, say: say, hurry: make(chan struct{}, 1)}
+	return &Keeper{cluster: cluster, node: node, say: say, first: make(chan struct{}),
+		hurry: make(chan struct{}, 1)}
 }
 
 // Now is the identity; nil if there is none yet.
 func (k *Keeper) Now() *Identity { return k.now.Load() }
+
+// First is closed once there is an identity.
+func (k *Keeper) First() <-chan struct{} { return k.first }
 
 // Hurry says that the authority may be another than the one that the identity is of: a new one is asked for, but not
 // more often than every few minutes, whoever says so.
@@ -73,7 +78,9 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.say("no certificate: %v; trying again in %s", err, pause)
 			pause = min(pause*2, mostPause)
 		default:
-			k.now.Store(id)
+			if k.now.Swap(id) == nil {
+				close(k.first)
+			}
 			k.say("certificate of %s until %s", id.Leaf.Subject.CommonName, id.Leaf.NotAfter.Format(time.RFC3339))
 			pause = firstPause
 			wait = renewIn(time.Now(), id.Leaf.NotBefore, id.Leaf.NotAfter, mathrand.Float64())
