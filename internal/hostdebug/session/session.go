@@ -130,16 +130,8 @@ func (s *one) begin() error {
 	if s.id = s.req.ID; s.id == "" {
 		s.id = newID()
 	}
-	if !guard.IsID(s.id) {
-		return fmt.Errorf("%q is not a session's ID: it has 12 hexadecimal digits", s.id)
-	}
-	// The root of a user namespace has to come through it; what is in it is nobody's but root's.
-	dir := s.machine.Dir(s.id)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o711); err != nil {
-		return fmt.Errorf("folder of the sessions: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o711); err != nil { // not one that is another's already
-		return fmt.Errorf("folder of the session: %w", err)
+	if err := s.machine.Make(s.id); err != nil {
+		return err
 	}
 	if err := s.watch(); err != nil {
 		return errors.Join(err, s.machine.Clean(s.id))
