@@ -36,9 +36,6 @@ type Child struct {
 // Streams are those that a child is to have.
 type Streams struct{ In, Out, Err, TTY bool }
 
-// maxReport bounds a report: what is known of a pod's containers, with the ends of their logs.
-const maxReport = 16 << 20
-
 // Start starts the main program of a file as a session's process.
 func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 	text, err := json.Marshal(ask)
@@ -113,7 +110,7 @@ func (c *Child) open(s Streams, theirs *[]*os.File) error {
 		return err
 	}
 	c.reports = bufio.NewScanner(c.report)
-	c.reports.Buffer(nil, maxReport)
+	c.reports.Buffer(nil, talk.MostReport)
 	c.cmd.ExtraFiles = []*os.File{askEnd, reportEnd} // talk.AskFD, talk.ReportFD
 	if s.TTY {
 		return c.openTerminal(theirs)
@@ -166,7 +163,8 @@ func environment(own []string) []string {
 	return env
 }
 
-// Next is the child's next report; nil if there is none any more.
+// Next is the child's next report; nil if there is none any more. One that is too long is none, and the child does not
+// wait for it to be heard.
 func (c *Child) Next() *talk.Report {
 	for c.reports.Scan() {
 		var r talk.Report
@@ -174,6 +172,7 @@ func (c *Child) Next() *talk.Report {
 			return &r
 		}
 	}
+	_ = c.report.Close()
 	return nil
 }
 

@@ -3,6 +3,10 @@
 package agent
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -34,6 +38,45 @@ func TestStartOfTheDead(t *testing.T) {
 		if c, err := (Place{Here: true}).Start("/bin/true", ask, Streams{}); err == nil {
 			t.Error("it was told what to do")
 			c.End()
+		}
+	})
+}
+
+// A process that says more than is heard is not left waiting until somebody hears it.
+func TestTooLong(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Place{Here: true}.Start(program, talk.Ask{Evidence: &wire.Pod{Name: "long", UID: "u"}}, Streams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Next(); r != nil {
+		t.Errorf("%.100s", r.Evidence)
+	}
+	within(t, "its end", c.End)
+}
+
+// An answer is whole before what is done after it.
+func TestAnswer(t *testing.T) {
+	read := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, "<done>")
+		<-read
+	}))
+	defer s.Close()
+	defer close(read)
+	within(t, "the answer", func() {
+		r, err := http.Get(s.URL)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer r.Body.Close()
+		var what string
+		if text, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(text, &what) != nil || what != "<done>" {
+			t.Errorf("%q, %v", text, err)
 		}
 	})
 }

@@ -116,7 +116,7 @@ func (s *Server) serveEvidence(w http.ResponseWriter, r *http.Request) {
 			refuse(w, internal(errors.New("the process on the node says what was not asked")))
 			return
 		}
-		answer(w, http.StatusOK, first.Evidence)
+		answerText(w, http.StatusOK, first.Evidence)
 	})
 }
 

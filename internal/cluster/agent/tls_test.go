@@ -163,6 +163,11 @@ func TestRefusals(t *testing.T) {
 	if err != nil || code != http.StatusConflict || refused.Reason != wire.ReasonPodNotOnNode {
 		t.Errorf("evidence of a forged uid: %d, %+v, %v", code, refused, err)
 	}
+	var of wire.EvidenceOf
+	code, refused, err = c.Do(http.MethodGet, wire.PathEvidence, good().Pod, &of)
+	if err != nil || code != http.StatusOK || len(of.Containers) != 1 || of.Containers[0].Name != "<main>" {
+		t.Errorf("evidence: %d, %+v, %v: %+v", code, refused, err, of)
+	}
 	code, refused, err = c.Do(http.MethodGet, "/v2/session", good(), nil)
 	if err != nil || code != http.StatusNotFound {
 		t.Errorf("a path that there is not: %d, %+v, %v", code, refused, err)
