@@ -53,7 +53,7 @@ func (s *Server) HTTP() *http.Server {
 			Message: fmt.Sprintf("this agent does not know %s %s: it may be older than the API", r.Method, r.URL.Path)})
 	})
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: maxHeader}
+		MaxHeaderBytes: maxHeader, ConnState: (&strangers{}).state}
 }
 
 // asked reads a request and judges it. Where ok is false, it has answered.

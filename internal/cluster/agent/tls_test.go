@@ -5,6 +5,7 @@ package agent_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -111,6 +112,35 @@ func TestOnlyTheAPI(t *testing.T) {
 		&list)
 	if err != nil || code != http.StatusOK || list.Items == nil {
 		t.Errorf("the API: %d, %+v, %v", code, refused, err)
+	}
+}
+
+// Whoever opens connections and says nothing takes neither the agent's memory nor the API's place.
+func TestStrangers(t *testing.T) {
+	pki := agenttest.NewPKI(t)
+	address := serve(t, pki, nil)
+	var first net.Conn
+	for range 300 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if first == nil {
+			first = conn
+		}
+	}
+	var list wire.RunningList
+	code, refused, err := agenttest.NewClient(t, pki, address, node, pki.API()).Do(http.MethodGet, wire.PathSessions,
+		good().Pod, &list)
+	if err != nil || code != http.StatusOK {
+		t.Errorf("the API: %d, %+v, %v", code, refused, err)
+	}
+	if err := first.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the first of them: %v", err)
 	}
 }
 
