@@ -59,7 +59,8 @@ func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 	return c, nil
 }
 
-// launch starts the process with its ends of the pipes, which are its own alone then: that it has ended is seen at them.
+// launch starts the process with its ends of the pipes, which are its own alone then: that it has ended is seen at
+// them.
 func (c *Child) launch(s Streams) error {
 	var theirs []*os.File
 	defer func() {

@@ -68,8 +68,8 @@ func asked[T any](w http.ResponseWriter, r *http.Request, check func(T) error) (
 	return request, err == nil
 }
 
-// run starts a process in one of the slots and hears what it says first. If that grants what is asked for, serve answers
-// and goes on with the process, which ends after it; else run has answered.
+// run starts a process in one of the slots and hears what it says first. If that grants what is asked for, serve
+// answers and goes on with the process, which ends after it; else run has answered.
 func (s *Server) run(w http.ResponseWriter, r *http.Request, ask talk.Ask, streams Streams,
 	serve func(child *Child, first *talk.Report)) {
 	select {

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// mostStrangers bounds the connections on which nothing is asked for yet: anybody in the cluster's network may open some.
+// mostStrangers bounds the connections on which nothing is asked for yet: anybody in the cluster's network may open
+// some.
 const mostStrangers = 256
 
 // strangers are those connections, in the order in which they came. The oldest makes room for another, for the API says
