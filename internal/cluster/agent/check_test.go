@@ -3,11 +3,18 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
@@ -26,6 +33,22 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v", args, o)
 		}
 	}
+}
+
+// An agent does not listen before it has a certificate: whoever looks whether it listens takes it for ready.
+func TestListen(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l, err := listen(ended, "127.0.0.1:0", make(chan struct{})); l != nil || err != nil {
+		t.Errorf("without a certificate: %v, %v", l, err)
+	}
+	first := make(chan struct{})
+	close(first)
+	l, err := listen(t.Context(), "127.0.0.1:0", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
 }
 
 // DA-07: where the cluster is, and whatever else the agent's pod is told, is nothing to a session's process.
@@ -53,6 +76,54 @@ func TestOfPod(t *testing.T) {
 			t.Errorf("%q: %q", id, got)
 		}
 	}
+}
+
+// DA-09: sessions are stopped at once, so that none waits for another that takes its time.
+func TestStopAll(t *testing.T) {
+	all := []guard.Record{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	var there sync.WaitGroup
+	there.Add(len(all))
+	within(t, "the stop of all", func() {
+		err := stopAll(all, func(r guard.Record) error {
+			there.Done()
+			there.Wait()
+			if r.ID == "b" {
+				return errors.New("it stays")
+			}
+			return nil
+		})
+		if err == nil || err.Error() != "session b: it stays" {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// stubborn has sessions that do not end before end is closed.
+type stubborn struct{ end chan struct{} }
+
+func (stubborn) List(wire.Pod) ([]wire.Running, error) { return nil, nil }
+
+func (s stubborn) Stop(wire.Stop) error {
+	<-s.end
+	return nil
+}
+
+// Who asks for the end of sessions that take their time is told so while he waits for the answer.
+func TestStopIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running := stubborn{make(chan struct{})}
+		defer close(running.end)
+		q, err := wire.Query(wire.Stop{Pod: wire.Pod{Namespace: "shop", Name: "web", UID: "u"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, began := httptest.NewRecorder(), time.Now()
+		NewServer(nil, running, "").HTTP().Handler.ServeHTTP(w,
+			httptest.NewRequest(http.MethodDelete, wire.PathSessions+"?"+q.Encode(), nil))
+		if took := time.Since(began); w.Code != http.StatusGatewayTimeout || took != stopTime {
+			t.Errorf("%d after %s: %s", w.Code, took, w.Body)
+		}
+	})
 }
 
 // The end of a session in the words of Kubernetes.

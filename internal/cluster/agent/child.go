@@ -23,19 +23,18 @@ type Child struct {
 	Out, Err *os.File // what it has written; with a terminal, Out is that and In too
 	Terminal *os.File // nil: there is none
 
-	cmd     *exec.Cmd
-	ask     *os.File
-	reports *bufio.Scanner
-	report  *os.File
-	let     sync.Once
-	place   Place
+	cmd      *exec.Cmd
+	ask      *os.File
+	reports  *bufio.Scanner
+	report   *os.File
+	let      sync.Once
+	patience time.Duration // how long it may take to end when it was told to
+	kill     *time.Timer   // when that is over
+	place    Place
 }
 
 // Streams are those that a child is to have.
 type Streams struct{ In, Out, Err, TTY bool }
-
-// maxReport bounds a report: what is known of a pod's containers, with the ends of their logs.
-const maxReport = 16 << 20
 
 // Start starts the main program of a file as a session's process.
 func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
@@ -46,9 +45,23 @@ func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 	if len(text) >= talk.MostAsk {
 		return nil, errors.New("the request is too long")
 	}
-	c := &Child{cmd: exec.Command(program, talk.Word), place: p}
+	c := &Child{cmd: exec.Command(program, talk.Word), patience: endTime, place: p}
 	c.cmd.Dir, c.cmd.Env = "/", environment(os.Environ())
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.launch(s); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if err := c.tell(append(text, '\n')); err != nil {
+		c.End()
+		return nil, fmt.Errorf("the session's process does not hear: %w", err)
+	}
+	return c, nil
+}
+
+// launch starts the process with its ends of the pipes, which are its own alone then: that it has ended is seen at
+// them.
+func (c *Child) launch(s Streams) error {
 	var theirs []*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -56,18 +69,24 @@ func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 		}
 	}()
 	if err := c.open(s, &theirs); err != nil {
-		c.Close()
-		return nil, err
+		return err
 	}
-	if err := p.do(c.cmd.Start); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("start the session's process: %w", err)
+	if err := c.place.do(c.cmd.Start); err != nil {
+		return fmt.Errorf("start the session's process: %w", err)
 	}
-	if _, err := c.ask.Write(append(text, '\n')); err != nil {
-		c.End()
-		return nil, fmt.Errorf("the session's process does not hear: %w", err)
+	return nil
+}
+
+// tellTime is how long a child may take to read what it is to do, which may be more than a pipe holds.
+const tellTime = 30 * time.Second
+
+// tell says what the child is to do.
+func (c *Child) tell(text []byte) error {
+	if err := c.ask.SetWriteDeadline(time.Now().Add(tellTime)); err != nil {
+		return err
 	}
-	return c, nil
+	_, err := c.ask.Write(text)
+	return err
 }
 
 // open makes the pipes. Those ends that are the child's are added to theirs, also if it fails.
@@ -92,7 +111,7 @@ func (c *Child) open(s Streams, theirs *[]*os.File) error {
 		return err
 	}
 	c.reports = bufio.NewScanner(c.report)
-	c.reports.Buffer(nil, maxReport)
+	c.reports.Buffer(nil, talk.MostReport)
 	c.cmd.ExtraFiles = []*os.File{askEnd, reportEnd} // talk.AskFD, talk.ReportFD
 	if s.TTY {
 		return c.openTerminal(theirs)
@@ -145,7 +164,8 @@ func environment(own []string) []string {
 	return env
 }
 
-// Next is the child's next report; nil if there is none any more.
+// Next is the child's next report; nil if there is none any more. One that is too long is none, and the child does not
+// wait for it to be heard.
 func (c *Child) Next() *talk.Report {
 	for c.reports.Scan() {
 		var r talk.Report
@@ -153,35 +173,33 @@ func (c *Child) Next() *talk.Report {
 			return &r
 		}
 	}
+	_ = c.report.Close()
 	return nil
-}
-
-// LetGo tells the child to end.
-func (c *Child) LetGo() {
-	c.let.Do(func() {
-		if c.ask != nil {
-			c.ask.Close()
-		}
-	})
 }
 
 // endTime is how long a child may take to end when it was told to: its guard waits for processes too.
 const endTime = 45 * time.Second
 
-// End tells the child to end, and waits for it. One that does not is killed: its guard takes away what it leaves.
+// LetGo tells the child to end. One that does not is killed: its guard takes away what it leaves.
+func (c *Child) LetGo() {
+	c.let.Do(func() {
+		c.ask.Close()
+		c.kill = time.AfterFunc(c.patience, func() { _ = c.cmd.Process.Kill() })
+	})
+}
+
+// End tells the child to end, and waits for it.
 func (c *Child) End() {
 	c.LetGo()
-	timer := time.AfterFunc(endTime, func() { _ = c.cmd.Process.Kill() })
 	_ = c.cmd.Wait() // it has said by reports how it ended
-	timer.Stop()
+	c.kill.Stop()
 	c.Close()
 	c.place.tidy()
 }
 
 // Close closes the agent's ends of all pipes. It can be repeated.
 func (c *Child) Close() {
-	c.LetGo()
-	for _, f := range []*os.File{c.report, c.In, c.Out, c.Err, c.Terminal} {
+	for _, f := range []*os.File{c.ask, c.report, c.In, c.Out, c.Err, c.Terminal} {
 		if f != nil {
 			f.Close()
 		}

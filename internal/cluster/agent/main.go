@@ -91,12 +91,12 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 	if err := o.place.sweep(); err != nil { // also where there is no machine to be on
 		say("what earlier sessions have left cannot be removed: %v", err)
 	}
-	credentials, err := o.credentials(ctx, say)
+	credentials, first, err := o.credentials(ctx, say)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", o.listen)
-	if err != nil {
+	listener, err := listen(ctx, o.listen, first)
+	if err != nil || listener == nil {
 		return err
 	}
 	start := func(ask talk.Ask, s Streams) (*Child, error) { return o.place.Start("/proc/self/exe", ask, s) }
@@ -111,6 +111,17 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 	return nil
 }
 
+// listen listens once there is a certificate, for an agent that listens is taken for one that serves. It is nil if ctx
+// ends before.
+func listen(ctx context.Context, address string, first <-chan struct{}) (net.Listener, error) {
+	select {
+	case <-first:
+		return net.Listen("tcp", address)
+	case <-ctx.Done():
+		return nil, nil
+	}
+}
+
 // sayer takes the lines of a log.
 type sayer func(string, ...any)
 
@@ -123,15 +134,18 @@ func (s sayer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// credentials are those of the files, or what the cluster signs.
-func (o options) credentials(ctx context.Context, say func(string, ...any)) (func() *Credentials, error) {
+// credentials are those of the files, or what the cluster signs; first is closed once there are some.
+func (o options) credentials(ctx context.Context, say func(string, ...any)) (now func() *Credentials,
+	first <-chan struct{}, err error) {
 	if o.cert != "" {
+		there := make(chan struct{})
+		close(there)
 		c, err := fromFiles(o.cert, o.key, o.ca)
-		return func() *Credentials { return c }, err
+		return func() *Credentials { return c }, there, err
 	}
 	cluster, err := identity.InCluster(os.Getenv)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	keeper := identity.New(cluster, o.node, say)
 	go keeper.Run(ctx)
@@ -141,7 +155,7 @@ func (o options) credentials(ctx context.Context, say func(string, ...any)) (fun
 			return nil
 		}
 		return &Credentials{Certificate: &now.Certificate, Clients: now.Roots, Stranger: keeper.Hurry}
-	}, nil
+	}, keeper.First(), nil
 }
 
 func fromFiles(cert, key, ca string) (*Credentials, error) {

@@ -47,11 +47,23 @@ func badRequest(w http.ResponseWriter, format string, args ...any) {
 	refuse(w, talk.Refusal{Code: http.StatusBadRequest, Reason: "BadRequest", Message: fmt.Sprintf(format, args...)})
 }
 
-// answer writes JSON. A client that is gone does not hear it.
+// answer writes JSON.
 func answer(w http.ResponseWriter, code int, what any) {
+	text, err := json.Marshal(what)
+	if err != nil {
+		code, text = http.StatusInternalServerError, []byte("null")
+	}
+	answerText(w, code, text)
+}
+
+// answerText writes JSON, the whole of it at once: what there is to do after it is nothing to the client. One that is
+// gone does not hear it.
+func answerText(w http.ResponseWriter, code int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(what)
+	_, _ = w.Write(text)
+	_ = http.NewResponseController(w).Flush()
 }
 
 // endStatus is what the status channel says of a session's end, in the words that clients of exec know. (Pure.)

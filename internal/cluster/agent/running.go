@@ -5,6 +5,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
@@ -24,8 +25,6 @@ func (e *noSession) Error() string {
 	return fmt.Sprintf("pod %s/%s has no debug session", e.stop.Pod.Namespace, e.stop.Pod.Name)
 }
 
-func asNone(err error, to **noSession) bool { return errors.As(err, to) }
-
 // List implements Running.
 func (m Records) List(pod wire.Pod) (all []wire.Running, err error) {
 	err = m.Place.do(func() error {
@@ -41,24 +40,36 @@ func (m Records) List(pod wire.Pod) (all []wire.Running, err error) {
 
 // Stop implements Running.
 func (m Records) Stop(stop wire.Stop) error {
-	return m.Place.do(func() error {
-		machine := guard.Here()
-		records, err := machine.Sessions()
-		if err != nil {
-			return err
-		}
-		own := ofPod(records, stop.Pod, stop.ID)
-		if len(own) == 0 {
-			return &noSession{stop}
-		}
-		var errs []error
-		for _, r := range own {
-			if err := machine.Stop(r, stop.By); err != nil {
-				errs = append(errs, fmt.Errorf("session %s: %w", r.ID, err))
-			}
-		}
-		return errors.Join(errs...)
+	var own []guard.Record
+	err := m.Place.do(func() error {
+		records, err := guard.Here().Sessions()
+		own = ofPod(records, stop.Pod, stop.ID)
+		return err
 	})
+	switch {
+	case err != nil:
+		return err
+	case len(own) == 0:
+		return &noSession{stop}
+	}
+	return stopAll(own, func(r guard.Record) error {
+		return m.Place.do(func() error { return guard.Here().Stop(r, stop.By) })
+	})
+}
+
+// stopAll ends sessions, all at once: each may take its time.
+func stopAll(all []guard.Record, stop func(guard.Record) error) error {
+	errs := make([]error, len(all))
+	var work sync.WaitGroup
+	for i, r := range all {
+		work.Go(func() {
+			if err := stop(r); err != nil {
+				errs[i] = fmt.Errorf("session %s: %w", r.ID, err)
+			}
+		})
+	}
+	work.Wait()
+	return errors.Join(errs...)
 }
 
 // ofPod are the sessions of a pod, or the one with an ID. (Pure.)

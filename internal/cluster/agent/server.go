@@ -3,6 +3,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -51,66 +53,77 @@ func (s *Server) HTTP() *http.Server {
 			Message: fmt.Sprintf("this agent does not know %s %s: it may be older than the API", r.Method, r.URL.Path)})
 	})
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: maxHeader}
+		MaxHeaderBytes: maxHeader, ConnState: (&strangers{}).state}
 }
 
-// take takes one of the slots; what it returns gives it back. Without one it has answered.
-func (s *Server) take(w http.ResponseWriter) (giveBack func(), ok bool) {
+// asked reads a request and judges it. Where ok is false, it has answered.
+func asked[T any](w http.ResponseWriter, r *http.Request, check func(T) error) (request T, ok bool) {
+	err := wire.Parse(r.URL.Query(), &request)
+	if err == nil {
+		err = check(request)
+	}
+	if err != nil {
+		badRequest(w, "%v", err)
+	}
+	return request, err == nil
+}
+
+// run starts a process in one of the slots and hears what it says first. If that grants what is asked for, serve
+// answers and goes on with the process, which ends after it; else run has answered.
+func (s *Server) run(w http.ResponseWriter, r *http.Request, ask talk.Ask, streams Streams,
+	serve func(child *Child, first *talk.Report)) {
 	select {
 	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, true
+		defer func() { <-s.slots }()
 	default:
 		refuse(w, talk.Refusal{Code: http.StatusTooManyRequests, Reason: "TooManyRequests",
 			Message: fmt.Sprintf("%d debug sessions run on this node: end one of them, or wait", mostSessions)})
-		return nil, false
-	}
-}
-
-// serveEvidence tells what is known of a pod's containers.
-func (s *Server) serveEvidence(w http.ResponseWriter, r *http.Request) {
-	var pod wire.Pod
-	if err := wire.Parse(r.URL.Query(), &pod); err != nil {
-		badRequest(w, "%v", err)
 		return
 	}
-	if err := checkPod(pod); err != nil {
-		badRequest(w, "%v", err)
-		return
-	}
-	giveBack, ok := s.take(w)
-	if !ok {
-		return
-	}
-	defer giveBack()
-	child, err := s.start(talk.Ask{Evidence: &pod, CRISocket: s.socket}, Streams{})
+	ask.CRISocket = s.socket
+	child, err := s.start(ask, streams)
 	if err != nil {
 		refuse(w, internal(err))
 		return
 	}
 	defer child.End()
-	first := firstReport(r.Context(), child)
-	switch {
+	switch first := firstReport(r.Context(), child); {
 	case first == nil:
 		refuse(w, talk.Refusal{Code: http.StatusInternalServerError, Reason: "InternalError",
 			Message: endStatus(nil).Message})
 	case first.Refused != nil:
 		refuse(w, *first.Refused)
-	case first.Evidence != nil:
-		answer(w, http.StatusOK, first.Evidence)
 	default:
-		refuse(w, internal(fmt.Errorf("the process on the node says what was not asked")))
+		serve(child, first)
 	}
+}
+
+// firstReport is a child's first report, if it comes before the client is gone.
+func firstReport(ctx context.Context, c *Child) *talk.Report {
+	stop := context.AfterFunc(ctx, c.LetGo)
+	defer stop()
+	return c.Next()
+}
+
+// serveEvidence tells what is known of a pod's containers.
+func (s *Server) serveEvidence(w http.ResponseWriter, r *http.Request) {
+	pod, ok := asked(w, r, checkPod)
+	if !ok {
+		return
+	}
+	s.run(w, r, talk.Ask{Evidence: &pod}, Streams{}, func(_ *Child, first *talk.Report) {
+		if first.Evidence == nil {
+			refuse(w, internal(errors.New("the process on the node says what was not asked")))
+			return
+		}
+		answerText(w, http.StatusOK, first.Evidence)
+	})
 }
 
 // serveList lists a pod's sessions.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
-	var pod wire.Pod
-	if err := wire.Parse(r.URL.Query(), &pod); err != nil {
-		badRequest(w, "%v", err)
-		return
-	}
-	if err := checkPod(pod); err != nil {
-		badRequest(w, "%v", err)
+	pod, ok := asked(w, r, checkPod)
+	if !ok {
 		return
 	}
 	all, err := s.running.List(pod)
@@ -124,26 +137,35 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, wire.RunningList{Items: all})
 }
 
+// stopTime is how long an answer waits for sessions to end, which is less than who asks waits for it.
+const stopTime = 25 * time.Second
+
 // serveStop ends sessions of a pod.
 func (s *Server) serveStop(w http.ResponseWriter, r *http.Request) {
-	var stop wire.Stop
-	if err := wire.Parse(r.URL.Query(), &stop); err != nil {
-		badRequest(w, "%v", err)
+	stop, ok := asked(w, r, func(stop wire.Stop) error { return checkPod(stop.Pod) })
+	if !ok {
 		return
 	}
-	if err := checkPod(stop.Pod); err != nil {
-		badRequest(w, "%v", err)
+	ended := make(chan error, 1)
+	go func() { ended <- s.running.Stop(stop) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-time.After(stopTime):
+		refuse(w, talk.Refusal{Code: http.StatusGatewayTimeout, Reason: "Timeout",
+			Message: fmt.Sprintf("what is told to end has not ended within %s: its processes are being killed; look again",
+				stopTime)})
 		return
 	}
-	if err := s.running.Stop(stop); err != nil {
-		if none := (*noSession)(nil); asNone(err, &none) {
-			refuse(w, talk.Refusal{Code: http.StatusNotFound, Reason: "NotFound", Message: none.Error()})
-			return
-		}
+	none := (*noSession)(nil)
+	switch {
+	case errors.As(err, &none):
+		refuse(w, talk.Refusal{Code: http.StatusNotFound, Reason: "NotFound", Message: none.Error()})
+	case err != nil:
 		refuse(w, internal(err))
-		return
+	default:
+		answer(w, http.StatusOK, newStatus(status{Status: "Success"}))
 	}
-	answer(w, http.StatusOK, newStatus(status{Status: "Success"}))
 }
 
 func internal(err error) talk.Refusal {

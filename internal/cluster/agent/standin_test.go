@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -39,21 +42,64 @@ func stand() int {
 		_ = reports.Encode(talk.Report{Refused: refusal})
 		return 0
 	}
-	if pod.Name == "crash" || ask.Session == nil {
+	switch {
+	case pod.Name == "crash":
 		return 1
+	case ask.Session == nil:
+		return tell(*pod, reports)
 	}
 	_ = reports.Encode(talk.Report{Ready: &talk.Ready{Notes: []string{"a\r\nnote"}}})
-	if ask.Session.TTY {
+	act(ask.Session, gone)
+	_ = reports.Encode(talk.Report{Ended: &talk.Ended{Code: 7}})
+	return 0
+}
+
+// tell says what is known of a pod: of one, more than is heard.
+func tell(pod wire.Pod, reports *json.Encoder) int {
+	text := `{"containers":[{"name":"<main>"}]}`
+	if pod.Name == "long" {
+		text = `"` + strings.Repeat("x", talk.MostReport) + `"`
+	}
+	if reports.Encode(talk.Report{Evidence: json.RawMessage(text)}) != nil {
+		return 1
+	}
+	return 0
+}
+
+// act is what a session does, by the first word of its command. A second one is a socket at which its end is told.
+func act(s *wire.Session, gone <-chan struct{}) {
+	switch s.Command[0] {
+	case "terminal":
 		terminal(gone)
-	} else if path := ask.Session.Command[0]; path != "sh" {
+	case "flood":
+		flood(gone)
+	case "deaf":
+		time.Sleep(time.Hour)
+	case "wait":
 		<-gone
-		_ = os.WriteFile(path, nil, 0o600)
-	} else {
+	default:
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		fmt.Fprintln(os.Stderr, "wherry: done")
 	}
-	_ = reports.Encode(talk.Report{Ended: &talk.Ended{Code: 7}})
-	return 0
+	if len(s.Command) > 1 {
+		if conn, err := net.Dial("unix", s.Command[1]); err == nil {
+			_ = conn.Close()
+		}
+	}
+}
+
+// flood writes more than is read until its client is gone, and then more than a terminal holds.
+func flood(gone <-chan struct{}) {
+	text := strings.Repeat("flood\r\n", 8<<10)
+	for {
+		select {
+		case <-gone:
+			fmt.Print(text)
+			return
+		default:
+			fmt.Print(text)
+		}
+	}
 }
 
 func judge(pod wire.Pod) *talk.Refusal {

@@ -55,14 +55,18 @@ func (j *joined) feed() {
 }
 
 // copy hands on what the child says. When nobody takes it any more, the child's commands learn that as from any pipe.
+// A terminal has no such word: it is read on until it is closed, for who writes to a full one does not end.
 func (j *joined) copy(to io.Writer, from *os.File) {
 	if from == nil {
 		return
 	}
 	j.out.Go(func() {
-		// A terminal whose other side is closed ends with an error.
-		if _, err := io.Copy(to, from); err != nil && j.child.Terminal == nil {
+		switch _, err := io.Copy(to, from); {
+		case err == nil:
+		case j.child.Terminal == nil:
 			_ = from.Close()
+		default: // also when its other side is closed
+			go func() { _, _ = io.Copy(io.Discard, from) }()
 		}
 	})
 }

@@ -5,12 +5,13 @@ package agent_test
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -114,6 +115,35 @@ func TestOnlyTheAPI(t *testing.T) {
 	}
 }
 
+// Whoever opens connections and says nothing takes neither the agent's memory nor the API's place.
+func TestStrangers(t *testing.T) {
+	pki := agenttest.NewPKI(t)
+	address := serve(t, pki, nil)
+	var first net.Conn
+	for range 300 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if first == nil {
+			first = conn
+		}
+	}
+	var list wire.RunningList
+	code, refused, err := agenttest.NewClient(t, pki, address, node, pki.API()).Do(http.MethodGet, wire.PathSessions,
+		good().Pod, &list)
+	if err != nil || code != http.StatusOK {
+		t.Errorf("the API: %d, %+v, %v", code, refused, err)
+	}
+	if err := first.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the first of them: %v", err)
+	}
+}
+
 // good is a session that the agent does not refuse by itself.
 func good() wire.Session {
 	return wire.Session{Pod: wire.Pod{Namespace: "shop", Name: "web", UID: "u"}, As: wire.Shell, Container: "app",
@@ -163,13 +193,18 @@ func TestRefusals(t *testing.T) {
 	if err != nil || code != http.StatusConflict || refused.Reason != wire.ReasonPodNotOnNode {
 		t.Errorf("evidence of a forged uid: %d, %+v, %v", code, refused, err)
 	}
+	var of wire.EvidenceOf
+	code, refused, err = c.Do(http.MethodGet, wire.PathEvidence, good().Pod, &of)
+	if err != nil || code != http.StatusOK || len(of.Containers) != 1 || of.Containers[0].Name != "<main>" {
+		t.Errorf("evidence: %d, %+v, %v: %+v", code, refused, err, of)
+	}
 	code, refused, err = c.Do(http.MethodGet, "/v2/session", good(), nil)
 	if err != nil || code != http.StatusNotFound {
 		t.Errorf("a path that there is not: %d, %+v, %v", code, refused, err)
 	}
 }
 
-// DA-05: input, output, errors, notes and the exit code come through; DA-09: a client that is gone ends the session.
+// DA-05: input, output, errors, notes and the exit code come through.
 func TestStreams(t *testing.T) {
 	pki := agenttest.NewPKI(t)
 	c := agenttest.NewClient(t, pki, serve(t, pki, nil), node, pki.API())
@@ -188,7 +223,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("%q, %q, %+v", out, errs, status)
 	}
 	w := good()
-	w.TTY, w.Stderr = true, false
+	w.TTY, w.Stderr, w.Command = true, false, []string{"terminal"}
 	if s, err = c.Session(w); err != nil {
 		t.Fatal(err)
 	}
@@ -199,30 +234,35 @@ func TestStreams(t *testing.T) {
 		status.ExitCode() != 7 {
 		t.Errorf("a terminal: %q, %+v", out, status)
 	}
-	w = good()
-	dir := t.TempDir()
-	w.Pod.Name, w.Command = "web", []string{dir + "/ended"}
-	if s, err = c.Session(w); err != nil {
-		t.Fatal(err)
-	}
-	s.Drop()
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // of a process of another's
-		if _, err := os.Stat(dir + "/ended"); err == nil {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatal("DA-09 the session goes on without its client")
-		}
-	}
 }
 
-// DA-09: the words of an end are those that clients of exec know.
-func TestStatusIsOfKubernetes(t *testing.T) {
+// DA-09: a client that is gone ends the session, also one whose terminal is full of what nobody has read.
+func TestGone(t *testing.T) {
 	pki := agenttest.NewPKI(t)
 	c := agenttest.NewClient(t, pki, serve(t, pki, nil), node, pki.API())
-	code, refused, err := c.Do(http.MethodGet, wire.PathSessions, wire.Pod{}, nil)
-	text, _ := json.Marshal(refused)
-	if err != nil || code != 400 || refused.Status != "Failure" {
-		t.Errorf("%d, %s, %v", code, text, err)
+	for name, command := range map[string]string{"pipes": "wait", "a terminal": "flood"} {
+		ended, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "ended"), Net: "unix"})
+		if err == nil {
+			defer ended.Close()
+			err = ended.SetDeadline(time.Now().Add(20 * time.Second))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := good()
+		w.Command, w.TTY = []string{command, ended.Addr().String()}, command == "flood"
+		s, err := c.Session(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.TTY {
+			s.Await(t.Context(), "flood")
+		}
+		s.Drop()
+		if conn, err := ended.Accept(); err != nil {
+			t.Errorf("DA-09 %s: the session goes on without its client: %v", name, err)
+		} else {
+			conn.Close()
+		}
 	}
 }

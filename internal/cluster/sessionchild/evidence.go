@@ -4,6 +4,7 @@ package sessionchild
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -19,6 +20,7 @@ import (
 const (
 	logLines = 200
 	logMost  = 64 << 10        // bytes, of each container
+	logAll   = 2 << 20         // bytes, of all: as JSON it may be six times as much, which fits into one report
 	logWait  = 3 * time.Second // of each: it is an extra
 	mostTold = 64              // containers, with the earlier ones
 )
@@ -31,14 +33,20 @@ func tellEvidence(ctx context.Context, o engines.Options, w wire.Pod, reports re
 	}
 	defer runtime.Close()
 	all := wire.EvidenceOf{Containers: []wire.ContainerEvidence{}}
+	left := logAll
 	for _, c := range pod.Containers[:min(len(pod.Containers), mostTold)] {
 		e := known(c)
 		if c.Container != nil {
-			e.Log = logOf(ctx, c.Container)
+			e.Log = lastOf(logOf(ctx, c.Container), min(logMost, left))
+			left -= len(e.Log)
 		}
 		all.Containers = append(all.Containers, e)
 	}
-	reports.say(talk.Report{Evidence: &all})
+	text, err := json.Marshal(all)
+	if err != nil {
+		return reports.refuse(err)
+	}
+	reports.say(talk.Report{Evidence: text})
 	return 0
 }
 
@@ -81,8 +89,11 @@ func logOf(ctx context.Context, c *engines.Container) string {
 	}
 	defer r.Close()
 	text, _ := io.ReadAll(io.LimitReader(r, 1<<20)) // what there is of it
-	if len(text) > logMost {
-		text = text[len(text)-logMost:]
-	}
-	return strings.ToValidUTF8(string(text), "\uFFFD")
+	return string(text)
+}
+
+// lastOf is the end of a text, of valid UTF-8 and not longer than it may be. (Pure.)
+func lastOf(text string, most int) string {
+	text = strings.ToValidUTF8(text[max(0, len(text)-most):], "\uFFFD")
+	return strings.ToValidUTF8(text[max(0, len(text)-most):], "")
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -47,20 +48,21 @@ func Main(in, out, errs *os.File) int {
 	if err != nil {
 		return reports.refuse(fmt.Errorf("what the agent asks for cannot be read: %w", err))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	// Caught, not ignored, for what it starts is to have them as usual: what is said to a client that is gone is no
 	// end, and what comes before the session's own ears are open, or after, is one in good order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP, syscall.SIGTERM)
 	go func() {
-		<-told
-		cancel()
+		if sig, ok := (<-told).(syscall.Signal); ok {
+			cancel(&session.Told{Signal: sig})
+		}
 	}()
 	go func() {
 		_, _ = io.Copy(io.Discard, asked) // it ends with the agent, by whatever error
-		cancel()
+		cancel(nil)
 	}()
 	o := engines.Options{Address: ask.CRISocket, Getenv: os.Getenv, Proc: "/proc"}
 	switch {
@@ -126,13 +128,21 @@ type badRequest struct {
 
 func (e *badRequest) Error() string { return e.text }
 
+// findTime is how long the runtime may take to say what it knows of a pod: somebody waits for the answer.
+const findTime = 20 * time.Second
+
 // findPod asks the runtime for a pod. The caller closes the runtime.
 func findPod(ctx context.Context, o engines.Options, pod wire.Pod) (*byrpc.CRI, *byrpc.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, findTime)
+	defer cancel()
 	runtime, err := byrpc.NewCRI(ctx, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the node's container runtime: %w", err)
 	}
 	p, err := runtime.Pod(ctx, nameOf(pod))
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
+		err = fmt.Errorf("the node's container runtime has not said within %s what it knows of the pod", findTime)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, runtime.Close())
 	}

@@ -40,7 +40,7 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 		}
 	}
 	if t := p.request.Target; pod.Keeper == 0 && (t == nil || !t.Alive()) {
-		p.request.Keeper = anyProcess(pod)
+		p.request.Keeper, p.request.KeeperName = anyProcess(pod)
 	}
 	if p.request.Target == nil && p.request.Keeper == 0 {
 		p.notes = append(p.notes,
@@ -57,15 +57,15 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 	return p, nil
 }
 
-// anyProcess is the one of a container of the pod that runs, where its runtime keeps none for the pod itself; 0: none
-// does. (Pure.)
-func anyProcess(pod *byrpc.Pod) int {
+// anyProcess is the one of a container of the pod that runs, where its runtime keeps none for the pod itself, with the
+// container's name; 0: none does. (Pure.)
+func anyProcess(pod *byrpc.Pod) (pid int, name string) {
 	for _, c := range pod.Containers {
 		if c.Container != nil && c.Container.Alive() {
-			return c.Container.PID
+			return c.Container.PID, c.Name
 		}
 	}
-	return 0
+	return 0, ""
 }
 
 // targetOf is the container that is named. (Pure.)

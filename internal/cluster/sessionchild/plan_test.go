@@ -66,6 +66,9 @@ func TestPlan(t *testing.T) {
 		if target != test.target || strings.Join(beside, " ") != test.beside || len(p.notes) != test.notes || r.Keeper != test.joined {
 			t.Errorf("%s: %s, %q, %q", test.name, target, beside, p.notes)
 		}
+		if named := r.KeeperName != ""; named != (r.Keeper == 77) || named && r.KeeperName != "app" {
+			t.Errorf("%s: keeper %d is %q", test.name, r.Keeper, r.KeeperName)
+		}
 		if r.ID != "0123456789ab" || r.TTL.Seconds() != 60 || r.Record.User != "jane" || r.Record.Pod.UID != "u" {
 			t.Errorf("%s: %+v", test.name, r)
 		}

@@ -26,15 +26,12 @@ import (
 // self is this program, as it is found from whichever mount namespace: its path is that of a container's file.
 const self = "/proc/self/exe"
 
-// preparing is what a session may take more than its limit.
-const preparing = 30 * time.Second
+// preparing is how long a session may take until it runs: an image may be large. Its limit counts from then.
+const preparing = 30 * time.Minute
 
 // runSession runs a session from its request to its end.
 func runSession(ctx context.Context, o engines.Options, w wire.Session, streams session.Streams,
 	reports reporter) int {
-	// The session has its limit from when it runs; what comes before, such as an image, is bounded too.
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(w.Seconds)*time.Second+preparing)
-	defer cancel()
 	machine := guard.Here()
 	if err := machine.Keep(w.ID); err != nil {
 		machine.Leave(w.ID)
@@ -53,7 +50,7 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, streams 
 	reports.say(talk.Report{Ready: &talk.Ready{Notes: p.notes}})
 	lines := lines{streams.Err, w.TTY}
 	req := p.request
-	req.Bounded = true
+	req.Bounded, req.Within = true, preparing
 	req.Self, req.Note = self, func(text string) { lines.print("wherry: " + text) }
 	req.Again = func(ctx context.Context) error { return runtime.Still(ctx, pod, nameOf(w.Pod)) }
 	if w.Image != "" && !podspec.IsToolbox(w.Image) {
@@ -86,12 +83,26 @@ type lines struct {
 	raw bool // it is a terminal that does not go back to the first column by itself
 }
 
+// printTime is how long the reader of a line may take to make room for it.
+const printTime = 5 * time.Second
+
+// print says a line. It does not wait for a reader who does not read, for what comes after it is not for him alone.
 func (l lines) print(text string) {
 	end := "\n"
 	if l.raw {
 		end = "\r\n"
 	}
-	fmt.Fprint(l.to, text+end)
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		fmt.Fprint(l.to, text+end)
+	}()
+	timer := time.NewTimer(printTime)
+	defer timer.Stop()
+	select {
+	case <-said:
+	case <-timer.C:
+	}
 }
 
 const (

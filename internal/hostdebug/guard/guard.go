@@ -77,6 +77,23 @@ func Main(args []string, in io.Reader, errs io.Writer) int {
 	return 0
 }
 
+// Make makes a session's folder, which is nobody's yet.
+func (m Machine) Make(id string) error {
+	if !IsID(id) {
+		return fmt.Errorf("%q is not a session's ID: it has 12 hexadecimal digits", id)
+	}
+	return persist(func() error {
+		// The root of a user namespace has to come through it; what is in it is nobody's but root's.
+		if err := os.MkdirAll(m.Run, 0o711); err != nil {
+			return fmt.Errorf("folder of the sessions: %w", err)
+		}
+		if err := os.Mkdir(m.Dir(id), 0o711); err != nil {
+			return fmt.Errorf("folder of the session: %w", err)
+		}
+		return nil
+	})
+}
+
 // Clean ends a session's processes and removes what it has left. It can be repeated.
 func (m Machine) Clean(id string) error {
 	errs := []error{m.End(id)}

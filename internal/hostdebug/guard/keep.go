@@ -29,20 +29,29 @@ func (m Machine) Keep(id string) error {
 	}
 	for _, root := range all {
 		dir := filepath.Join(root, name, id+kept)
-		err := enterNew(dir)
-		// Whoever is the last of another session removes what is empty, which it may be until somebody is in it.
-		for tries := 0; errors.Is(err, os.ErrNotExist) && tries < mostTries; tries++ {
-			err = enterNew(dir)
-		}
-		if err != nil {
+		if err := persist(func() error { return enterNew(dir) }); err != nil {
 			return fmt.Errorf("cgroup of the session: %w", err)
 		}
 	}
 	return nil
 }
 
-// mostTries bounds how often a cgroup is made that others remove: each time, one of them has ended.
+// mostTries bounds how often something is made in what others remove: each time, one of them has ended.
 const mostTries = 100
+
+// persist makes something in a folder of all sessions. Whoever is the last of another session removes what is empty,
+// which it may be until something is in it.
+func persist(do func() error) error {
+	err := do()
+	for tries := 0; removed(err) && tries < mostTries; tries++ {
+		err = do()
+	}
+	return err
+}
+
+// removed tells whether an error is that of a folder that was removed before, or of a cgroup that was removed while it
+// was open. (Pure.)
+func removed(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
 // enterNew makes a cgroup with the one above it, and goes into it.
 func enterNew(dir string) error {

@@ -50,6 +50,46 @@ func exitOf(e *exec.ExitError) int {
 	return e.ExitCode()
 }
 
+// Told is the cause of a context that has ended because this process was told to end, for it may hear that before the
+// session does.
+type Told struct{ Signal syscall.Signal }
+
+func (t *Told) Error() string { return fmt.Sprintf("wherry was told to end (%s)", t.Signal) }
+
+func (t *Told) ended() (code int, why *Ended) { return 128 + int(t.Signal), &Ended{t.Error()} }
+
+// calledOff is what a session has come to whose context has ended by a cause that has words; else why is nil.
+func calledOff(ctx context.Context) (code int, why *Ended) {
+	cause := context.Cause(ctx)
+	if told := (*Told)(nil); errors.As(cause, &told) {
+		return told.ended()
+	}
+	if errors.As(cause, &why) {
+		return killed, why
+	}
+	return 0, nil
+}
+
+// prepared bounds what comes before the command; 0: it does not. ready ends the bound; it can be repeated.
+func prepared(ctx context.Context, most time.Duration) (bounded context.Context, ready func()) {
+	if most == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(most, func() {
+		cancel(&Ended{fmt.Sprintf("what its command runs from was not there within %s", most)})
+	})
+	return ctx, func() { late.Stop() }
+}
+
+// withoutKeeper is why a session has ended whose keeper has. (Pure.)
+func (r Request) withoutKeeper() *Ended {
+	if r.KeeperName != "" {
+		return &Ended{fmt.Sprintf("container %s, in whose network it was, has ended", r.KeeperName)}
+	}
+	return &Ended{"its pod has ended"}
+}
+
 // endEarly ends the session at its time limit, or when this process is told to end. What it returns stops that, and
 // says whether it was so, with the exit code.
 func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) {
@@ -71,13 +111,16 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 				if sig == syscall.SIGINT || sig == syscall.SIGQUIT {
 					continue
 				}
-				code, why = 128+int(sig.(syscall.Signal)), &Ended{fmt.Sprintf("wherry was told to end (%s)", sig)}
+				code, why = (&Told{sig.(syscall.Signal)}).ended()
 			case <-limit:
 				code, why = killed, &Ended{fmt.Sprintf("its time limit of %s is over", s.req.TTL)}
 			case <-podGone:
-				code, why = killed, &Ended{"its pod has ended"}
+				code, why = killed, s.req.withoutKeeper()
 			case <-ctx.Done():
 				code, why = killed, &Ended{"it was called off"}
+				if known, words := calledOff(ctx); words != nil {
+					code, why = known, words
+				}
 			case <-stop:
 				return
 			}

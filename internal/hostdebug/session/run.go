@@ -94,6 +94,7 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 		}()
 	}
 	defer unix.Close(pidfd)
+	s.begun()
 	early := s.endEarly(ctx, pidfd)
 	err := cmd.Wait()
 	restore()

@@ -42,6 +42,8 @@ type Request struct {
 	// Keeper is the process that stands for the pod of all of them; 0: there is none. Its end ends the session, and
 	// where no process of a target is joined the session is in its network.
 	Keeper int
+	// KeeperName is the container whose process the Keeper is, where the pod has none of its own.
+	KeeperName string
 	// Again is asked once the processes are held whether they are still the ones that were found; nil: they are.
 	Again func(ctx context.Context) error
 
@@ -52,7 +54,8 @@ type Request struct {
 	Bounded  bool  // what is written into the image's files is kept in memory, and not more than fits there
 	Wish     box.Wish
 	Writable bool          // the target's files
-	TTL      time.Duration // 0: as long as it takes
+	TTL      time.Duration // of the command, once it runs; 0: as long as it takes
+	Within   time.Duration // the command is to run, with all that comes before it; 0: as long as it takes
 	Note     func(string)  // is told what the user should know; may be nil
 	Self     string        // the program that guards: wherry
 	Errors   *os.File      // where the guard says what it cannot remove; nil: nowhere
@@ -78,6 +81,8 @@ type one struct {
 	held    *held // of the target; nil: there is no process
 	keeper  *held // nil: there is none
 	beside  []neighbour
+	since   time.Time
+	ready   func() // the command runs: nothing that comes before it can be late any more
 
 	hangUp  func() error // lets the guard go
 	guarded chan error   // says how it has ended
@@ -91,7 +96,7 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 	if os.Geteuid() != 0 {
 		return 0, errors.New("debugging containers of this machine needs root: run it with sudo")
 	}
-	s := &one{req: req, machine: guard.Here()}
+	s := &one{req: req, machine: guard.Here(), since: time.Now().UTC()}
 	if err := s.begin(); err != nil {
 		return 0, err
 	}
@@ -100,6 +105,20 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 			err = cerr
 		}
 	}()
+	ctx, s.ready = prepared(ctx, req.Within)
+	defer s.ready()
+	code, err = s.run(ctx, streams)
+	if by := s.machine.StoppedBy(s.id); by != "" {
+		return killed, &Ended{"it was stopped by " + by}
+	}
+	if known, why := calledOff(ctx); why != nil && err != nil && !errors.As(err, new(*Ended)) {
+		return known, why // what it has failed by is but that
+	}
+	return code, err
+}
+
+// run makes what the debugger needs, and runs it.
+func (s *one) run(ctx context.Context, streams Streams) (int, error) {
 	defer s.letGo()
 	if err := s.holdAll(ctx); err != nil {
 		return 0, err
@@ -116,9 +135,6 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 		done <- outcome{code, err}
 	}()
 	o := <-done
-	if by := s.machine.StoppedBy(s.id); by != "" {
-		return killed, &Ended{"it was stopped by " + by}
-	}
 	return o.code, o.err
 }
 
@@ -130,21 +146,13 @@ func (s *one) begin() error {
 	if s.id = s.req.ID; s.id == "" {
 		s.id = newID()
 	}
-	if !guard.IsID(s.id) {
-		return fmt.Errorf("%q is not a session's ID: it has 12 hexadecimal digits", s.id)
-	}
-	// The root of a user namespace has to come through it; what is in it is nobody's but root's.
-	dir := s.machine.Dir(s.id)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o711); err != nil {
-		return fmt.Errorf("folder of the sessions: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o711); err != nil { // not one that is another's already
-		return fmt.Errorf("folder of the session: %w", err)
+	if err := s.machine.Make(s.id); err != nil {
+		return err
 	}
 	if err := s.watch(); err != nil {
 		return errors.Join(err, s.machine.Clean(s.id))
 	}
-	if err := s.record(); err != nil {
+	if err := s.record(s.since); err != nil {
 		return errors.Join(fmt.Errorf("record of the session: %w", err), s.end())
 	}
 	return nil
@@ -188,10 +196,10 @@ func (s *one) watch() error {
 	return nil
 }
 
-// record writes what the session is, for others to see.
-func (s *one) record() error {
+// record writes what the session is, for others to see: its time limit counts from a time.
+func (s *one) record(from time.Time) error {
 	r := s.req.Record
-	r.ID, r.Command, r.PID, r.Since = s.id, s.req.Wish.Command, os.Getpid(), time.Now().UTC()
+	r.ID, r.Command, r.PID, r.Since = s.id, s.req.Wish.Command, os.Getpid(), s.since
 	if s.req.Target != nil {
 		r.Target = s.req.Target.Target.String()
 	}
@@ -199,13 +207,27 @@ func (s *one) record() error {
 		r.User = os.Getenv("SUDO_USER")
 	}
 	if s.req.TTL > 0 {
-		r.Until = r.Since.Add(s.req.TTL)
+		r.Until = from.Add(s.req.TTL)
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(s.machine.Record(s.id), text, 0o600)
+	path := s.machine.Record(s.id)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path) // there is no moment at which it is not on record
+}
+
+// begun is for the moment at which the command runs, from which its time limit counts.
+func (s *one) begun() {
+	s.ready()
+	written := make(chan error)
+	go func() { written <- s.record(time.Now().UTC()) }() // this thread does not see the machine's own folder
+	if err := <-written; err != nil {
+		s.note("record of the session: " + err.Error())
+	}
 }
 
 // end lets the guard take away what there is, and waits for it.

@@ -34,19 +34,25 @@ type Keeper struct {
 	node    string
 	say     func(string, ...any)
 	now     atomic.Pointer[Identity]
+	first   chan struct{} // closed once there is one
 	hurry   chan struct{}
+	calm    time.Duration // that a new identity is not hurried
 }
 
 // New makes a keeper of a node's identity; say is told what goes wrong.
 func New(cluster Cluster, node string, say func(string, ...any)) *Keeper {
-	return &Keeper{cluster: cluster, node: node, say: say, hurry: make(chan struct{}, 1)}
+	return &Keeper{cluster: cluster, node: node, say: say, first: make(chan struct{}),
+		hurry: make(chan struct{}, 1), calm: hurryPause}
 }
 
 // Now is the identity; nil if there is none yet.
 func (k *Keeper) Now() *Identity { return k.now.Load() }
 
+// First is closed once there is an identity.
+func (k *Keeper) First() <-chan struct{} { return k.first }
+
 // Hurry says that the authority may be another than the one that the identity is of: a new one is asked for, but not
-// more often than every few minutes, whoever says so.
+// more often than every few minutes, whoever says so, and ever less often while it is not true.
 func (k *Keeper) Hurry() {
 	select {
 	case k.hurry <- struct{}{}:
@@ -58,11 +64,12 @@ const (
 	firstPause = time.Second
 	mostPause  = time.Minute
 	hurryPause = 3 * time.Minute
+	mostCalm   = 30 * time.Minute
 )
 
 // Run gets an identity and renews it until the end of ctx. What fails is tried again, ever less often.
 func (k *Keeper) Run(ctx context.Context) {
-	pause := firstPause
+	pause, hurried := firstPause, false
 	for ctx.Err() == nil {
 		id, err := k.ask(ctx)
 		wait := pause
@@ -73,21 +80,36 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.say("no certificate: %v; trying again in %s", err, pause)
 			pause = min(pause*2, mostPause)
 		default:
-			k.now.Store(id)
+			old := k.now.Swap(id)
+			if old == nil {
+				close(k.first)
+			}
+			k.calm = calmFor(k.calm, hurried && old != nil && old.Roots.Equal(id.Roots))
 			k.say("certificate of %s until %s", id.Leaf.Subject.CommonName, id.Leaf.NotAfter.Format(time.RFC3339))
 			pause = firstPause
 			wait = renewIn(time.Now(), id.Leaf.NotBefore, id.Leaf.NotAfter, mathrand.Float64())
 		}
+		began := time.Now()
 		if !k.pause(ctx, wait, err == nil) {
 			return
 		}
+		hurried = time.Since(began) < wait
 	}
+}
+
+// calmFor is how long nobody is heard who says that the authority is another, where it was so long before; in vain: the
+// last one who said so was wrong. (Pure.)
+func calmFor(before time.Duration, inVain bool) time.Duration {
+	if !inVain {
+		return hurryPause
+	}
+	return min(2*before, mostCalm)
 }
 
 // pause waits until it is time to ask again; it tells whether it is.
 func (k *Keeper) pause(ctx context.Context, wait time.Duration, has bool) bool {
 	hurry := k.hurry
-	if least := min(wait, hurryPause); has && wait > least {
+	if least := min(wait, k.calm); has && wait > least {
 		if !sleep(ctx, least, nil) {
 			return false
 		}

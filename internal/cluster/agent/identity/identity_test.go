@@ -87,6 +87,11 @@ func TestAsks(t *testing.T) {
 	defer cancel()
 	said := make(chan string, 10)
 	k := New(c, "n1", func(format string, _ ...any) { said <- format })
+	select {
+	case <-k.First():
+		t.Error("there is an identity from the beginning")
+	default:
+	}
 	done := make(chan struct{})
 	go func() {
 		k.Run(ctx)
@@ -98,6 +103,7 @@ func TestAsks(t *testing.T) {
 	if made.Spec.SignerName != wire.SignerName || strings.Join(made.Spec.Usages, ",") != "digital signature,server auth" {
 		t.Errorf("asked with %+v", made.Spec)
 	}
+	<-k.First()
 	cancel()
 	<-done
 }

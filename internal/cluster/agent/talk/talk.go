@@ -3,6 +3,8 @@
 package talk
 
 import (
+	"encoding/json"
+
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 )
 
@@ -18,6 +20,9 @@ const (
 // MostAsk bounds an [Ask] in bytes: a command may be long.
 const MostAsk = 1 << 20
 
+// MostReport bounds a [Report] in bytes: what is known of a pod's containers, with the ends of their logs.
+const MostReport = 16 << 20
+
 // Ask is what a process is to do: one of both.
 type Ask struct {
 	Session  *wire.Session `json:"session,omitempty"`
@@ -29,10 +34,10 @@ type Ask struct {
 // Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes
 // Ended.
 type Report struct {
-	Refused  *Refusal         `json:"refused,omitempty"`
-	Ready    *Ready           `json:"ready,omitempty"`
-	Evidence *wire.EvidenceOf `json:"evidence,omitempty"`
-	Ended    *Ended           `json:"ended,omitempty"`
+	Refused  *Refusal        `json:"refused,omitempty"`
+	Ready    *Ready          `json:"ready,omitempty"`
+	Evidence json.RawMessage `json:"evidence,omitempty"` // a [wire.EvidenceOf], which the agent hands on as it is
+	Ended    *Ended          `json:"ended,omitempty"`
 }
 
 // Refusal is why a request is not granted, as a metav1.Status has it.

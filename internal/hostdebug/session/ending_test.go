@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+)
+
+// A session whose process is told to end says so, whoever hears it first; and one that is late says that.
+func TestCalledOff(t *testing.T) {
+	told := &Told{syscall.SIGTERM}
+	heard, words := told.ended()
+	for _, test := range []struct {
+		cause error
+		code  int
+		why   string
+	}{
+		{told, heard, words.Error()},
+		{fmt.Errorf("x: %w", told), 143, "the session has ended: wherry was told to end (terminated)"},
+		{&Ended{"it is late"}, killed, "the session has ended: it is late"},
+		{context.Canceled, 0, ""},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if code, why := calledOff(ctx); why != nil {
+			t.Errorf("before its end: %d, %v", code, why)
+		}
+		cancel(test.cause)
+		code, why := calledOff(ctx)
+		got := ""
+		if why != nil {
+			got = why.Error()
+		}
+		if code != test.code || got != test.why {
+			t.Errorf("%v: %d, %q", test.cause, code, got)
+		}
+	}
+}
+
+// What comes before the command has a bound of its own, which is over once the command runs.
+func TestPrepared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late, _ := prepared(t.Context(), time.Minute)
+		good, ready := prepared(t.Context(), time.Minute)
+		free, _ := prepared(t.Context(), 0)
+		ready()
+		time.Sleep(time.Hour)
+		if code, why := calledOff(late); code != killed || why == nil {
+			t.Errorf("%d, %v", code, why)
+		}
+		if good.Err() != nil || free.Err() != nil {
+			t.Errorf("%v, %v", context.Cause(good), context.Cause(free))
+		}
+	})
+}
+
+// DA-09: the end that others see of a session is that of its command, not of what it took to begin.
+func TestBegun(t *testing.T) {
+	dir := t.TempDir()
+	ready := false
+	s := &one{id: "0123456789ab", machine: guard.Machine{Run: filepath.Join(dir, "run")}, ready: func() { ready = true },
+		since: time.Now().UTC().Add(-10 * time.Minute), req: Request{TTL: time.Minute}}
+	if err := s.machine.Make(s.id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.record(s.since); err != nil {
+		t.Fatal(err)
+	}
+	until := func() time.Time {
+		all, err := s.machine.Sessions()
+		if err != nil || len(all) != 1 || !all[0].Since.Equal(s.since) {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		return all[0].Until
+	}
+	if got := until(); !got.Equal(s.since.Add(time.Minute)) {
+		t.Errorf("until %s", got)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // it ends with this function, and sees no record
+		err := privateMounts(s.machine.Dir(s.id))
+		if err == nil {
+			s.begun()
+		}
+		done <- err
+	}()
+	if err := <-done; errors.Is(err, os.ErrPermission) {
+		t.Skipf("a file system cannot be mounted here: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if got := until(); got.Before(time.Now()) || !ready {
+		t.Errorf("until %s, ready %v", got, ready)
+	}
+	if left, err := os.ReadDir(s.machine.Dir(s.id)); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// A session in the network of a container does not say that its pod has ended when that container has.
+func TestWithoutKeeper(t *testing.T) {
+	for name, want := range map[string]string{"": "its pod has ended",
+		"app": "container app, in whose network it was, has ended"} {
+		if got := (Request{KeeperName: name}).withoutKeeper(); got.Why != want {
+			t.Errorf("%q: %q", name, got.Why)
+		}
+	}
+}
