@@ -4,7 +4,6 @@ package image
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -30,29 +29,5 @@ func TestImageUser(t *testing.T) {
 	none := func(string) ([]byte, error) { return nil, errors.New("no such file") }
 	if img, err := configOf(&v1.Config{User: "7:8"}, none); err != nil || img.UID != 7 || img.GID != 8 {
 		t.Errorf("%+v, %v", img, err)
-	}
-}
-
-// An image that is too large, or too large for the disk, is not unpacked.
-func TestBounded(t *testing.T) {
-	for name, test := range map[string]struct {
-		bounds bounded
-		want   string
-	}{"no bounds": {bounded{}, ""}, "within": {bounded{most: 10, spare: 1}, ""}, "too large": {bounded{most: 9}, "more than"},
-		"a full disk": {bounded{spare: 1 << 62}, "nearly full"}} {
-		b := test.bounds
-		b.dir = t.TempDir()
-		got := ""
-		for _, layer := range []string{"01234", "56789"} {
-			b.from = strings.NewReader(layer)
-			text, err := io.ReadAll(&b)
-			if got += string(text); err != nil {
-				got = err.Error()
-				break
-			}
-		}
-		if test.want == "" && got != "0123456789" || !strings.Contains(got, test.want) {
-			t.Errorf("%s: %q", name, got)
-		}
 	}
 }
