@@ -109,9 +109,24 @@ func (i *Image) pull(ctx context.Context) (v1.Image, error) {
 	img, err := remote.Image(ref, how...)
 	if refused := (*transport.Error)(nil); errors.As(err, &refused) &&
 		(refused.StatusCode == http.StatusUnauthorized || refused.StatusCode == http.StatusForbidden) {
-		return nil, fmt.Errorf("%w (%s)", err, i.Whose)
+		return nil, fmt.Errorf("%w (%s)", unquoted(err), i.Whose)
 	}
-	return img, err
+	return img, unquoted(err)
+}
+
+// unquoted is an error without the text of an answer that is not in the words of a registry: one may be led to what is
+// none, and the text is not for who has named the image.
+func unquoted(err error) error {
+	answer := (*transport.Error)(nil)
+	if !errors.As(err, &answer) || len(answer.Errors) > 0 {
+		return err
+	}
+	who := "the registry"
+	if answer.Request != nil {
+		who = answer.Request.URL.Host
+	}
+	return fmt.Errorf("%s has answered %d %s, and nothing in the words of a registry", who, answer.StatusCode,
+		http.StatusText(answer.StatusCode))
 }
 
 // local is the image out of the target's own engine, as an archive that is gone with its last reader. It is on the disk
@@ -146,7 +161,7 @@ func (i *Image) local(ctx context.Context, dir string) (v1.Image, func(), error)
 func unpackLayer(ctx context.Context, l v1.Layer, dir string, bounds *bounded) error {
 	r, err := l.Uncompressed()
 	if err != nil {
-		return err
+		return unquoted(err)
 	}
 	defer r.Close()
 	bounds.from = r

@@ -4,9 +4,13 @@ package image
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -29,5 +33,27 @@ func TestImageUser(t *testing.T) {
 	none := func(string) ([]byte, error) { return nil, errors.New("no such file") }
 	if img, err := configOf(&v1.Config{User: "7:8"}, none); err != nil || img.UID != 7 || img.GID != 8 {
 		t.Errorf("%+v, %v", img, err)
+	}
+}
+
+// What a registry says is passed on; what something else answers, to which a registry may lead, is not.
+func TestAnswersOfOthers(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		text := `{"errors":[{"code":"DENIED","message":"said plainly"}]}`
+		if strings.Contains(req.URL.Path, "/secret/") {
+			text = `{"kind":"Status","message":"said to the node"}`
+		}
+		if req.URL.Path != "/v2/" {
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, text)
+		}
+	}))
+	defer srv.Close()
+	for name, want := range map[string]string{"open": "said plainly", "secret": "has answered 400 Bad Request"} {
+		i := &Image{Ref: strings.TrimPrefix(srv.URL, "http://") + "/" + name + ":1", Keys: authn.DefaultKeychain}
+		_, err := i.Unpack(t.Context(), t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "said to the node") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
