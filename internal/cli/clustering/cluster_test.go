@@ -30,6 +30,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/cluster/manifest"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/store"
@@ -250,6 +251,26 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 	if _, err := c.CoreV1().Namespaces().Get(t.Context(), "wherry-debug", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace: %v", err)
+	}
+	c.heldUp(t)
+}
+
+// heldUp proves that one who waits in vain until something is gone is told what it is, and not that he has called it
+// off.
+func (c *cluster) heldUp(t *testing.T) {
+	t.Helper()
+	held := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "held", Labels: manifest.Label().MatchLabels,
+		Finalizers: []string{"example.com/held"}}}
+	if _, err := c.CoreV1().Secrets("default").Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := call(t, nil, "uninstall", "--kubeconfig", c.admin, "--yes", "--timeout", "2s")
+	if err == nil || !strings.Contains(err.Error(), "secret/held is not gone yet: "+errTime.Error()) {
+		t.Errorf("held up: %v", err)
+	}
+	_, _, err = call(t, nil, "uninstall", "--kubeconfig", c.admin, "--yes", "--timeout", "0s")
+	if exit := (*cmdline.Exit)(nil); !errors.As(err, &exit) || exit.Code != cmdline.ExitUsage {
+		t.Errorf("without time: %v", err)
 	}
 }
 
