@@ -339,6 +339,18 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
+// Limits with which the API does not start are refused before anything is installed.
+func TestLimits(t *testing.T) {
+	for l, taken := range map[Limits]bool{
+		{"168h", "16Mi"}: true, {"1s", "2Gi"}: true, {"168h0m1s", "2Gi"}: false, {"200h", "2Gi"}: false, {"999ms", "2Gi"}: false,
+		{"-1h", "2Gi"}: false, {"", "2Gi"}: false, {"8h", "15Mi"}: false, {"8h", "-1Gi"}: false, {"8h", ""}: false,
+	} {
+		if errs := l.check(); (len(errs) == 0) != taken {
+			t.Errorf("%+v: %v", l, errs)
+		}
+	}
+}
+
 // FuzzParse: values from anybody are refused, or what is made of them is objects, as many as always.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("agent: {criSocket: /x}"))
