@@ -91,6 +91,9 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 	if err := o.place.sweep(); err != nil { // also where there is no machine to be on
 		say("what earlier sessions have left cannot be removed: %v", err)
 	}
+	if err := o.place.FindRuntime("/proc/self/exe", o.socket); err != nil {
+		return err
+	}
 	credentials, err := o.credentials(ctx, say)
 	if err != nil {
 		return err

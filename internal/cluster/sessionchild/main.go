@@ -68,6 +68,8 @@ func Main(in, out, errs *os.File) int {
 		return runSession(ctx, o, *ask.Session, session.Streams{In: in, Out: out, Err: errs}, reports)
 	case ask.Evidence != nil:
 		return tellEvidence(ctx, o, *ask.Evidence, reports)
+	case ask.Runtime:
+		return tellRuntime(ctx, o, reports)
 	}
 	return reports.refuse(errors.New("the agent asks for nothing"))
 }
@@ -128,9 +130,9 @@ func (e *badRequest) Error() string { return e.text }
 
 // findPod asks the runtime for a pod. The caller closes the runtime.
 func findPod(ctx context.Context, o engines.Options, pod wire.Pod) (*byrpc.CRI, *byrpc.Pod, error) {
-	runtime, err := byrpc.NewCRI(ctx, o)
+	runtime, err := openRuntime(ctx, o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the node's container runtime: %w", err)
+		return nil, nil, err
 	}
 	p, err := runtime.Pod(ctx, nameOf(pod))
 	if err != nil {

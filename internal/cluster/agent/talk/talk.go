@@ -18,16 +18,17 @@ const (
 // MostAsk bounds an [Ask] in bytes: a command may be long.
 const MostAsk = 1 << 20
 
-// Ask is what a process is to do: one of both.
+// Ask is what a process is to do: one of the three.
 type Ask struct {
 	Session  *wire.Session `json:"session,omitempty"`
 	Evidence *wire.Pod     `json:"evidence,omitempty"`
+	Runtime  bool          `json:"runtime,omitempty"` // find out whether the node's container runtime answers
 
 	CRISocket string `json:"criSocket,omitempty"` // empty: the usual places
 }
 
-// Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes
-// Ended.
+// Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after the Ready of a
+// session comes Ended.
 type Report struct {
 	Refused  *Refusal         `json:"refused,omitempty"`
 	Ready    *Ready           `json:"ready,omitempty"`
@@ -42,7 +43,7 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// Ready says that the pod is there, and what its user should know.
+// Ready says that the pod, or the runtime, is there, and what a session's user should know.
 type Ready struct {
 	Notes []string `json:"notes,omitempty"`
 }
