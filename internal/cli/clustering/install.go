@@ -71,7 +71,7 @@ func (in *installation) run(ctx context.Context, t cmdline.Terminal) error {
 	if err != nil {
 		return err
 	}
-	p := &plan{connection: c, objects: objects, force: in.force}
+	p := &plan{connection: c, objects: objects, force: in.force, watch: in.wait}
 	if err := p.check(ctx); err != nil {
 		return cmdline.CalledOffBy(ctx, err, "nothing was changed")
 	}
@@ -105,6 +105,7 @@ type plan struct {
 	*connection
 	objects []*unstructured.Unstructured
 	force   bool
+	watch   bool     // how far it is
 	before  []string // the versions of the objects that are there; "": it is not
 }
 
@@ -115,6 +116,11 @@ func (p *plan) check(ctx context.Context) error {
 	}
 	if err := p.allowed(ctx, "patch", "create"); err != nil {
 		return err
+	}
+	if p.watch {
+		if err := p.watchable(ctx); err != nil {
+			return err
+		}
 	}
 	var refused []error
 	for _, o := range p.objects {
