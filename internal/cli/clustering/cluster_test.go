@@ -275,11 +275,11 @@ func (c *cluster) heldUp(t *testing.T) {
 	}
 }
 
-// blind proves that nobody waits for what he may not see.
-func (c *cluster) blind(t *testing.T) {
+// mayApply lets jane apply everything, and see nothing of it.
+func (c *cluster) mayApply(t *testing.T) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "applies"}, Rules: []rbacv1.PolicyRule{{
-		Verbs: []string{"get", "create", "patch", "bind", "escalate"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}}
+		Verbs: []string{"create", "patch", "bind", "escalate"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "applies"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
 		Kind: "ClusterRole", Name: "applies"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "jane"}}}
 	if _, err := c.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
@@ -288,6 +288,12 @@ func (c *cluster) blind(t *testing.T) {
 	if _, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// blind proves that nobody waits for what he may not see.
+func (c *cluster) blind(t *testing.T) {
+	t.Helper()
+	c.mayApply(t)
 	_, _, err := call(t, nil, "install", "--kubeconfig", c.jane, "--timeout", "1s")
 	if err == nil || !strings.Contains(err.Error(), "\nlist deployments.apps wherry-debug-api in namespace wherry-debug\n") ||
 		!strings.Contains(err.Error(), "watch pods in namespace wherry-debug\n") || !strings.Contains(err.Error(), "--wait=false") {
@@ -399,5 +405,10 @@ func TestInstallBesideHelm(t *testing.T) {
 	}
 	if n := c.installedNow(t); n != len(objects) {
 		t.Errorf("%d objects are there, want %d", n, len(objects))
+	}
+	c.mayApply(t)
+	_, errs, err := call(t, nil, "install", "--kubeconfig", c.jane, "--wait=false")
+	if err != nil || !strings.Contains(errs, "secret/wherry-debug-ca applied") || strings.Contains(errs, "created") {
+		t.Errorf("by whom sees nothing: %v\n%s", err, errs)
 	}
 }

@@ -106,7 +106,7 @@ type plan struct {
 	objects []*unstructured.Unstructured
 	force   bool
 	watch   bool     // how far it is
-	before  []string // the versions of the objects that are there; "": it is not
+	before  []string // the versions of the objects that are there; "": it is not; unseen: it may be
 }
 
 // check finds out whether all can be applied.
@@ -158,7 +158,9 @@ func (p *plan) dryRun(ctx context.Context, o *unstructured.Unstructured) (before
 	switch old, err := at.Get(ctx, o.GetName(), metav1.GetOptions{}); {
 	case err == nil:
 		before = old.GetResourceVersion()
-	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err): // one may apply a Secret that one may not read
+	case apierrors.IsForbidden(err): // one may apply a Secret that one may not read
+		before = unseen
+	case !apierrors.IsNotFound(err):
 		return "", err
 	}
 	_, err = at.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: p.force,
@@ -188,11 +190,16 @@ func (p *plan) apply(ctx context.Context, t cmdline.Terminal) error {
 	return nil
 }
 
+// unseen is the version of an object that one may not read.
+const unseen = "unseen"
+
 // word says what applying has done, from the versions before and after.
 func word(before, after string) string {
 	switch before {
 	case "":
 		return "created"
+	case unseen:
+		return "applied"
 	case after:
 		return "unchanged"
 	}

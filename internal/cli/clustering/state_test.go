@@ -163,6 +163,15 @@ func TestRolledOut(t *testing.T) {
 	}
 }
 
+// What was done with an object is not said where one may not see it.
+func TestWord(t *testing.T) {
+	for before, want := range map[string]string{"": "created", "7": "unchanged", "6": "configured", unseen: "applied"} {
+		if got := word(before, "7"); got != want {
+			t.Errorf("%q: %s", before, got)
+		}
+	}
+}
+
 func TestMissingRights(t *testing.T) {
 	rights := []authorizationv1.ResourceAttributes{{Verb: "create", Resource: "namespaces"},
 		{Verb: "patch", Group: "apps", Resource: "daemonsets", Name: "a", Namespace: "n"}}
