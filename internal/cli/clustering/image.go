@@ -77,7 +77,8 @@ func writeImage(ctx context.Context, t cmdline.Terminal, file, name string) erro
 	return nil
 }
 
-// whole writes a file under another name until it is whole, so that an error, or the end of ctx, leaves no half archive.
+// whole writes a file under another name until it is whole, so that an error, or the end of ctx, leaves no half
+// archive.
 func whole(ctx context.Context, file string, write func(io.Writer) error) error {
 	tmp, err := cmdline.Beside(file)
 	if err != nil {

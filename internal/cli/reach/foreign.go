@@ -73,7 +73,8 @@ func advice(status int) string {
 	case http.StatusNotFound:
 		return "; wherry cluster install makes it possible there"
 	case http.StatusServiceUnavailable:
-		return "; " + wire.Group + " is installed in this cluster, but does not answer (wherry cluster status says more)"
+		return "; " + wire.Group +
+			" is installed in this cluster, but does not answer (wherry cluster status says more)"
 	}
 	return fmt.Sprintf("; whether %s is installed in this cluster cannot be told: it answers %d %s when it is asked for %s",
 		wire.Group, status, http.StatusText(status), wire.Base)
