@@ -302,7 +302,7 @@ func TestValuesArrive(t *testing.T) {
 		t.Errorf("nodes of agents: %v, %v", agents.NodeSelector, agents.Tolerations)
 	}
 	if c := agents.Containers[0]; !slices.Contains(c.Args, "--cri-socket=/run/crio/crio.sock") ||
-		len(c.Resources.Limits) != 0 {
+		c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || len(c.Resources.Limits) != 0 {
 		t.Errorf("agent: %v, %v", c.Args, c.Resources)
 	}
 	args := api.Spec.Template.Spec.Containers[0].Args

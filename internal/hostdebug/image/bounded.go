@@ -64,13 +64,18 @@ func (b *bounded) use(n int64) error {
 	if err := unix.Statfs(b.dir, &fs); err != nil {
 		return err
 	}
-	if free := int64(fs.Bavail) * fs.Bsize; free < b.spare {
-		return fmt.Errorf("the disk of %s is nearly full: %d MiB are free, and %d MiB are not for images", b.dir,
-			free>>20, b.spare>>20)
+	return room(b.dir, &fs, b.spare)
+}
+
+// room says whether a disk has room for images. (Pure.)
+func room(dir string, fs *unix.Statfs_t, spare int64) error {
+	if free := int64(fs.Bavail) * fs.Bsize; free < spare {
+		return fmt.Errorf("the disk of %s is nearly full: %d MiB are free, and %d MiB are not for images", dir,
+			free>>20, spare>>20)
 	}
 	if fs.Files > 0 && fs.Ffree < fs.Files/100*leastInodes { // some have no number of them
 		return fmt.Errorf("the disk of %s has nearly no inodes left: %d of %d are free, and %d %% are not for images",
-			b.dir, fs.Ffree, fs.Files, leastInodes)
+			dir, fs.Ffree, fs.Files, leastInodes)
 	}
 	return nil
 }

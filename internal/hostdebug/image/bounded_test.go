@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sys/unix"
 )
 
 // An image that is too large, or too large for the disk, is not unpacked.
@@ -38,6 +39,21 @@ func TestBounded(t *testing.T) {
 		}
 		if test.want == "" && got != "0123456789" || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// What is left of a disk is bytes and inodes; some file systems have no number of those.
+func TestRoom(t *testing.T) {
+	for want, fs := range map[string]unix.Statfs_t{
+		"":                    {Bavail: 100, Bsize: 4096, Files: 1000, Ffree: 60},
+		"is nearly full":      {Bavail: 99, Bsize: 4096, Files: 1000, Ffree: 1000},
+		"no inodes left":      {Bavail: 100, Bsize: 4096, Files: 1000, Ffree: 59},
+		"nothing is numbered": {Bavail: 100, Bsize: 4096},
+	} {
+		err := room("/d", &fs, 100*4096)
+		if fine := want == "" || fs.Files == 0; (err == nil) != fine || !fine && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
 		}
 	}
 }
