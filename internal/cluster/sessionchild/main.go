@@ -130,9 +130,9 @@ func (e *badRequest) Error() string { return e.text }
 
 // findPod asks the runtime for a pod. The caller closes the runtime.
 func findPod(ctx context.Context, o engines.Options, pod wire.Pod) (*byrpc.CRI, *byrpc.Pod, error) {
-	runtime, err := openRuntime(ctx, o)
+	runtime, err := byrpc.NewCRI(ctx, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the node's container runtime: %w", err)
 	}
 	p, err := runtime.Pod(ctx, nameOf(pod))
 	if err != nil {

@@ -21,22 +21,13 @@ const runtimeTime = 10 * time.Second
 func tellRuntime(ctx context.Context, o engines.Options, reports reporter) int {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTime)
 	defer cancel()
-	runtime, err := openRuntime(ctx, o)
+	runtime, err := byrpc.NewCRI(ctx, o)
 	if err != nil {
-		return reports.refuse(err)
+		return reports.refuse(forInstaller(err))
 	}
 	defer runtime.Close()
 	reports.say(talk.Report{Ready: &talk.Ready{}})
 	return 0
-}
-
-// openRuntime connects to the node's container runtime. Its errors are for who installs agents.
-func openRuntime(ctx context.Context, o engines.Options) (*byrpc.CRI, error) {
-	runtime, err := byrpc.NewCRI(ctx, o)
-	if err == nil {
-		return runtime, nil
-	}
-	return nil, forInstaller(err)
 }
 
 // forInstaller says how another runtime is named: agents have other flags than command lines. (Pure.)

@@ -18,17 +18,17 @@ const (
 // MostAsk bounds an [Ask] in bytes: a command may be long.
 const MostAsk = 1 << 20
 
-// Ask is what a process is to do: one of the three.
+// Ask is what a process is to do: one of the three. To Runtime there is one answer, Ready or Refused.
 type Ask struct {
 	Session  *wire.Session `json:"session,omitempty"`
 	Evidence *wire.Pod     `json:"evidence,omitempty"`
-	Runtime  bool          `json:"runtime,omitempty"` // find out whether the node's container runtime answers
+	Runtime  bool          `json:"runtime,omitempty"` // find out whether the node's answers
 
 	CRISocket string `json:"criSocket,omitempty"` // empty: the usual places
 }
 
-// Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after the Ready of a
-// session comes Ended.
+// Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes
+// Ended.
 type Report struct {
 	Refused  *Refusal         `json:"refused,omitempty"`
 	Ready    *Ready           `json:"ready,omitempty"`
