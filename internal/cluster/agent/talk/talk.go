@@ -18,13 +18,16 @@ const (
 // MostAsk bounds an [Ask] in bytes: a command may be long.
 const MostAsk = 1 << 20
 
-// Ask is what a process is to do: one of the three. To Runtime there is one answer, Ready or Refused.
+// Ask is what a process is to do: one of both.
 type Ask struct {
 	Session  *wire.Session `json:"session,omitempty"`
 	Evidence *wire.Pod     `json:"evidence,omitempty"`
-	Runtime  bool          `json:"runtime,omitempty"` // find out whether the node's answers
 
 	CRISocket string `json:"criSocket,omitempty"` // empty: the usual places
+
+	// Runtime asks, in place of both, whether the node's container runtime answers: Ready, or Refused, is all that is
+	// said.
+	Runtime bool `json:"runtime,omitempty"`
 }
 
 // Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes
