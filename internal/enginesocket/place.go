@@ -45,9 +45,17 @@ func CRIPlace() Place {
 }
 
 // Absent is the error for an engine that is not on this machine, where nobody has said that it were.
-type Absent struct{ What string }
+type Absent struct {
+	What  string
+	Named string // how another socket is named, on a command line; empty: there is none
+}
 
-func (e *Absent) Error() string { return e.What }
+func (e *Absent) Error() string {
+	if e.Named == "" {
+		return e.What
+	}
+	return e.What + " (" + e.Named + ")"
+}
 
 // paths are those to try: the one that was asked for, else that of the environment, else the usual ones.
 func (p Place) paths(address string, getenv func(string) string) (paths []string, asked bool, err error) {
@@ -88,7 +96,7 @@ func (p Place) Find(ctx context.Context, address string, getenv func(string) str
 	if asked {
 		return "", errors.New(text + " (is it running?)")
 	}
-	return "", &Absent{fmt.Sprintf("%s (--address or %s names another)", text, p.Variable)}
+	return "", &Absent{text, fmt.Sprintf("--address or %s names another", p.Variable)}
 }
 
 // trouble says plainly why a socket that is there is of no use.

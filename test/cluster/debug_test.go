@@ -61,6 +61,7 @@ spec: {hostNetwork: true, terminationGracePeriodSeconds: 0, containers: [{name: 
 // come with it; nobody gets more than these allow.
 func TestDebugging(t *testing.T) {
 	a := admin(t)
+	a.installBlind()
 	if r := a.wherry("cluster", "install", "--image-pull-policy", "Never", "--cri-socket", os.Getenv("CLUSTER_CRI"),
 		"--timeout", "90s"); r.code != 0 {
 		t.Fatalf("install: %s\n%s", r, a.run("", "KUBECTL", "get", "pods,events", "-n", "wherry-debug"))

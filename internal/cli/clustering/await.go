@@ -31,8 +31,7 @@ func (c *connection) await(ctx context.Context, t cmdline.Terminal, namespace st
 	if err := until(ctx, t, apps, apiName, judgeDeployment); err != nil {
 		return err
 	}
-	daemons := c.objects.Resource(appsv1.SchemeGroupVersion.WithResource("daemonsets")).Namespace(namespace)
-	if err := until(ctx, t, daemons, agentName, c.judgeAgents(ctx)); err != nil {
+	if err := c.awaitAgents(ctx, t, namespace); err != nil {
 		return err
 	}
 	return until(ctx, t, c.objects.Resource(apiServices()), registrationName, judgeRegistration)
@@ -40,19 +39,11 @@ func (c *connection) await(ctx context.Context, t cmdline.Terminal, namespace st
 
 // until watches one object until it is as it should be.
 func until(ctx context.Context, t cmdline.Terminal, at dynamic.ResourceInterface, name string, decide judge) error {
-	only := fields.OneTermEqualSelector("metadata.name", name).String()
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only
-			return at.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only
-			return at.Watch(ctx, o)
-		},
-	}
+	only := selected(at, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
+	})
 	said := ""
-	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
+	_, err := watchtools.UntilWithSync(ctx, only, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
 		o, is := e.Object.(*unstructured.Unstructured)
 		if e.Type == watch.Deleted {
 			return false, fmt.Errorf("%s was deleted meanwhile", name)
@@ -70,6 +61,20 @@ func until(ctx context.Context, t cmdline.Terminal, at dynamic.ResourceInterface
 	return err
 }
 
+// selected lists and watches some objects.
+func selected(at dynamic.ResourceInterface, only func(*metav1.ListOptions)) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			only(&o)
+			return at.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			only(&o)
+			return at.Watch(ctx, o)
+		},
+	}
+}
+
 func judgeDeployment(o *unstructured.Unstructured) (bool, string, error) {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
@@ -80,21 +85,6 @@ func judgeDeployment(o *unstructured.Unstructured) (bool, string, error) {
 		s.Text = "API: " + s.Text
 	}
 	return s.Ready, s.Text, nil
-}
-
-func (c *connection) judgeAgents(ctx context.Context) judge {
-	return func(o *unstructured.Unstructured) (bool, string, error) {
-		var d appsv1.DaemonSet
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
-			return false, "", err
-		}
-		nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			return false, "", err
-		}
-		done, say := rolledOut(&d, nodes.Items)
-		return done, say, nil
-	}
 }
 
 func judgeRegistration(o *unstructured.Unstructured) (bool, string, error) {
@@ -125,11 +115,11 @@ func (c *connection) tell(ctx context.Context, t cmdline.Terminal, vain error) e
 			"pods can be debugged by whoever has the role for it, for example: kubectl create rolebinding "+
 				"debuggers -n NAMESPACE --clusterrole=wherry-debug --user=NAME")
 		return nil
+	case !wait.Interrupted(vain):
+		return fmt.Errorf("everything was applied, and not all of it runs: %w", vain)
 	case s.API.Why != "":
 		return fmt.Errorf("everything was applied, and not all of it runs: %s\nsee wherry cluster status, and "+
 			"wherry why deployment/%s -n %s", s.API.Why, apiName, s.Namespace)
-	case wait.Interrupted(vain):
-		return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
 	}
-	return vain
+	return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/cluster/manifest"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/store"
@@ -209,6 +210,7 @@ func TestInstallAndUninstall(t *testing.T) {
 		t.Fatalf("without rights %d objects were made", n)
 	}
 
+	c.blind(t)
 	_, errs, err = call(t, c.rolls(t), "install", "--kubeconfig", c.admin)
 	if err != nil || !strings.Contains(errs, "daemonset/wherry-debug-agent created") ||
 		!strings.Contains(errs, "no agent runs on node away: it is not ready") {
@@ -250,6 +252,67 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 	if _, err := c.CoreV1().Namespaces().Get(t.Context(), "wherry-debug", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace: %v", err)
+	}
+	c.heldUp(t)
+}
+
+// heldUp proves that one who waits in vain until something is gone is told what it is, and not that he has called it
+// off.
+func (c *cluster) heldUp(t *testing.T) {
+	t.Helper()
+	held := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "held", Labels: manifest.Label().MatchLabels,
+		Finalizers: []string{"example.com/held"}}}
+	if _, err := c.CoreV1().Secrets("default").Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := call(t, nil, "uninstall", "--kubeconfig", c.admin, "--yes", "--timeout", "2s")
+	if err == nil || !strings.Contains(err.Error(), "secret/held is not gone yet: "+errTime.Error()) {
+		t.Errorf("held up: %v", err)
+	}
+	_, _, err = call(t, nil, "uninstall", "--kubeconfig", c.admin, "--yes", "--timeout", "0s")
+	if exit := (*cmdline.Exit)(nil); !errors.As(err, &exit) || exit.Code != cmdline.ExitUsage {
+		t.Errorf("without time: %v", err)
+	}
+}
+
+// mayApply lets jane apply everything, and see nothing of it.
+func (c *cluster) mayApply(t *testing.T) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "applies"}, Rules: []rbacv1.PolicyRule{{
+		Verbs: []string{"create", "patch", "bind", "escalate"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "applies"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
+		Kind: "ClusterRole", Name: "applies"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "jane"}}}
+	if _, err := c.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blind proves that nobody waits for what he may not see.
+func (c *cluster) blind(t *testing.T) {
+	t.Helper()
+	c.mayApply(t)
+	_, _, err := call(t, nil, "install", "--kubeconfig", c.jane, "--timeout", "1s")
+	if err == nil || !strings.Contains(err.Error(), "\nlist deployments.apps wherry-debug-api in namespace wherry-debug\n") ||
+		!strings.Contains(err.Error(), "watch pods in namespace wherry-debug\n") || !strings.Contains(err.Error(), "--wait=false") {
+		t.Errorf("blind: %v", err)
+	}
+	if n := c.installedNow(t); n != 0 {
+		t.Fatalf("blind, %d objects were made", n)
+	}
+	where := &reach.Flags{}
+	where.Kubeconfig = c.jane
+	hers, err := connect(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nodes, err := hers.listNodes(t.Context()); err != nil || nodes != nil {
+		t.Errorf("nodes that may not be listed: %v, %v", nodes, err)
+	}
+	if err := c.RbacV1().ClusterRoleBindings().Delete(t.Context(), "applies", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -342,5 +405,10 @@ func TestInstallBesideHelm(t *testing.T) {
 	}
 	if n := c.installedNow(t); n != len(objects) {
 		t.Errorf("%d objects are there, want %d", n, len(objects))
+	}
+	c.mayApply(t)
+	_, errs, err := call(t, nil, "install", "--kubeconfig", c.jane, "--wait=false")
+	if err != nil || !strings.Contains(errs, "secret/wherry-debug-ca applied") || strings.Contains(errs, "created") {
+		t.Errorf("by whom sees nothing: %v\n%s", err, errs)
 	}
 }

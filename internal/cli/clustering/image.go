@@ -70,22 +70,21 @@ func writeImage(ctx context.Context, t cmdline.Terminal, file, name string) erro
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := whole(file, func(w io.Writer) error {
-		return errors.Join(image.Archive(w, made, ref), ctx.Err())
-	}); err != nil {
+	if err := whole(ctx, file, func(w io.Writer) error { return image.Archive(w, made, ref) }); err != nil {
 		return cmdline.CalledOffBy(ctx, err, cmdline.NothingWritten)
 	}
 	fmt.Fprintf(t.Err, "%s: %s\n", file, ref)
 	return nil
 }
 
-// whole writes a file under another name until it is whole, so that an error leaves no half archive.
-func whole(file string, write func(io.Writer) error) error {
+// whole writes a file under another name until it is whole, so that an error, or the end of ctx, leaves no half
+// archive.
+func whole(ctx context.Context, file string, write func(io.Writer) error) error {
 	tmp, err := cmdline.Beside(file)
 	if err != nil {
 		return err
 	}
-	err = write(tmp)
+	err = errors.Join(write(calledOff{ctx, tmp}), ctx.Err())
 	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), file)
 	}
@@ -93,4 +92,18 @@ func whole(file string, write func(io.Writer) error) error {
 		os.Remove(tmp.Name())
 	}
 	return err
+}
+
+// calledOff writes until the user calls it off.
+type calledOff struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+// Write implements io.Writer.
+func (c calledOff) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.to.Write(p)
 }

@@ -71,7 +71,7 @@ func (in *installation) run(ctx context.Context, t cmdline.Terminal) error {
 	if err != nil {
 		return err
 	}
-	p := &plan{connection: c, objects: objects, force: in.force}
+	p := &plan{connection: c, objects: objects, force: in.force, watch: in.wait}
 	if err := p.check(ctx); err != nil {
 		return cmdline.CalledOffBy(ctx, err, "nothing was changed")
 	}
@@ -105,7 +105,8 @@ type plan struct {
 	*connection
 	objects []*unstructured.Unstructured
 	force   bool
-	before  []string // the versions of the objects that are there; "": it is not
+	watch   bool     // how far it is
+	before  []string // the versions of the objects that are there; "": it is not; unseen: it may be
 }
 
 // check finds out whether all can be applied.
@@ -115,6 +116,11 @@ func (p *plan) check(ctx context.Context) error {
 	}
 	if err := p.allowed(ctx, "patch", "create"); err != nil {
 		return err
+	}
+	if p.watch {
+		if err := p.watchable(ctx); err != nil {
+			return err
+		}
 	}
 	var refused []error
 	for _, o := range p.objects {
@@ -152,7 +158,9 @@ func (p *plan) dryRun(ctx context.Context, o *unstructured.Unstructured) (before
 	switch old, err := at.Get(ctx, o.GetName(), metav1.GetOptions{}); {
 	case err == nil:
 		before = old.GetResourceVersion()
-	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err): // one may apply a Secret that one may not read
+	case apierrors.IsForbidden(err): // one may apply a Secret that one may not read
+		before = unseen
+	case !apierrors.IsNotFound(err):
 		return "", err
 	}
 	_, err = at.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: p.force,
@@ -182,11 +190,16 @@ func (p *plan) apply(ctx context.Context, t cmdline.Terminal) error {
 	return nil
 }
 
+// unseen is the version of an object that one may not read.
+const unseen = "unseen"
+
 // word says what applying has done, from the versions before and after.
 func word(before, after string) string {
 	switch before {
 	case "":
 		return "created"
+	case unseen:
+		return "applied"
 	case after:
 		return "unchanged"
 	}

@@ -41,12 +41,6 @@ func (c *connection) look(ctx context.Context) (facts, error) {
 		return f, err
 	}
 	f.pods = pods.Items
-	nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if apierrors.IsForbidden(err) {
-		return f, nil
-	}
-	if err == nil {
-		f.nodes = nodes.Items
-	}
+	f.nodes, err = c.listNodes(ctx)
 	return f, err
 }

@@ -5,11 +5,13 @@ package clustering
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // atOnce is how many questions a cluster is asked at a time.
@@ -17,10 +19,37 @@ const atOnce = 8
 
 // allowed refuses, with all rights that are missing, unless the caller has the verbs for each object.
 func (p *plan) allowed(ctx context.Context, verbs ...string) error {
-	rights, err := p.rights(verbs)
+	rights, err := p.rights(p.objects, verbs)
 	if err != nil {
 		return err
 	}
+	return p.have(ctx, rights)
+}
+
+// watchable refuses unless the caller may see how far it is what is waited for: otherwise he would wait in vain.
+func (p *plan) watchable(ctx context.Context) error {
+	var awaited []*unstructured.Unstructured
+	for _, o := range p.objects {
+		if slices.Contains([]string{"Deployment", "DaemonSet", "APIService"}, o.GetKind()) {
+			awaited = append(awaited, o)
+		}
+	}
+	rights, err := p.rights(awaited, []string{"get", "list", "watch"})
+	if err != nil {
+		return err
+	}
+	for _, verb := range []string{"list", "watch"} {
+		rights = append(rights, authorizationv1.ResourceAttributes{Verb: verb, Version: "v1", Resource: "pods",
+			Namespace: namespaceOf(p.objects)})
+	}
+	if err := p.have(ctx, rights); err != nil {
+		return fmt.Errorf("%w, or do not wait: --wait=false", err)
+	}
+	return nil
+}
+
+// have refuses, with all rights that are missing, unless the caller has them.
+func (p *plan) have(ctx context.Context, rights []authorizationv1.ResourceAttributes) error {
 	denied := make([]bool, len(rights))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -42,10 +71,11 @@ func (p *plan) allowed(ctx context.Context, verbs ...string) error {
 }
 
 // rights are those that the verbs need for the objects, each once. What is made has no name yet.
-func (p *plan) rights(verbs []string) (all []authorizationv1.ResourceAttributes, err error) {
+func (c *connection) rights(objects []*unstructured.Unstructured, verbs []string) (
+	all []authorizationv1.ResourceAttributes, err error) {
 	seen := map[authorizationv1.ResourceAttributes]bool{}
-	for _, o := range p.objects {
-		_, resource, err := p.of(o.GroupVersionKind(), o.GetNamespace())
+	for _, o := range objects {
+		_, resource, err := c.of(o.GroupVersionKind(), o.GetNamespace())
 		if err != nil {
 			return nil, fmt.Errorf("%s: this cluster does not have the kind: %w", title(o), err)
 		}

@@ -139,13 +139,35 @@ func wanted(p *corev1.Pod) string {
 
 // troubleOf says why a pod is not ready.
 func troubleOf(p *corev1.Pod) string {
-	if trouble, is := progress.Stuck(p); is {
+	words := lastWords(p)
+	switch trouble, is := progress.Stuck(p); {
+	case is && (words == "" || trouble.Reason != "CrashLoopBackOff"): // which says nothing beside them
 		return trouble.String()
+	case words != "":
+		return "its program has ended: " + words
 	}
 	if p.Status.Phase == corev1.PodRunning {
 		return "it runs and is not ready yet"
 	}
 	return "it is " + strings.ToLower(string(p.Status.Phase))
+}
+
+// lastWords are what a pod's program said when it failed last; empty if it has not, or said nothing.
+func lastWords(p *corev1.Pod) string {
+	for _, s := range p.Status.ContainerStatuses {
+		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+			if t == nil || t.ExitCode == 0 || t.Message == "" {
+				continue
+			}
+			text := "\n" + strings.TrimSpace(t.Message) // perhaps the end of its log
+			const failed = "\nerror: "
+			if i := strings.LastIndex(text, failed); i >= 0 {
+				return oneSentence("", text[i+len(failed):])
+			}
+			return oneSentence("", text[strings.LastIndex(text, "\n"):])
+		}
+	}
+	return ""
 }
 
 // whyNone says why a node has no agent.
@@ -162,14 +184,19 @@ func whyNone(n *corev1.Node, agents *appsv1.DaemonSet) string {
 			return fmt.Sprintf("it is no machine (%s=%s) and runs no DaemonSets", label, v)
 		}
 	}
-	taint, is := schedule.FindMatchingUntoleratedTaint(logr.Discard(), n.Spec.Taints, pod.Tolerations, keepsOut, false)
-	if is {
+	if taint, is := keptOut(n, agents); is {
 		return "the agents do not tolerate its taint " + taint.ToString()
 	}
 	if !nodeReady(n) {
 		return "it is not ready"
 	}
 	return "the DaemonSet has made no pod for it"
+}
+
+// keptOut finds a taint of a node that keeps the agents away.
+func keptOut(n *corev1.Node, agents *appsv1.DaemonSet) (corev1.Taint, bool) {
+	return schedule.FindMatchingUntoleratedTaint(logr.Discard(), n.Spec.Taints, agents.Spec.Template.Spec.Tolerations,
+		keepsOut, false)
 }
 
 // keepsOut tells a taint that keeps pods of DaemonSets away; those of the state of a node, their controller tolerates.
@@ -199,7 +226,7 @@ func oneSentence(reason, message string) string {
 }
 
 // rolledOut tells whether agents run in their present version on all nodes on which they can: what is not ready, or
-// just gone, is not waited for. Without nodes all must be.
+// just gone, is not waited for. Where nodes are not known, all agents must be there.
 func rolledOut(agents *appsv1.DaemonSet, nodes []corev1.Node) (done bool, say string) {
 	s := agents.Status
 	if s.ObservedGeneration < agents.Generation {
@@ -208,8 +235,9 @@ func rolledOut(agents *appsv1.DaemonSet, nodes []corev1.Node) (done bool, say st
 	away := int32(0)
 	selector := labels.SelectorFromSet(agents.Spec.Template.Spec.NodeSelector)
 	for i := range nodes {
-		if n := &nodes[i]; !nodeReady(n) && selector.Matches(labels.Set(n.Labels)) {
-			away++
+		n := &nodes[i]
+		if _, tainted := keptOut(n, agents); !tainted && !nodeReady(n) && selector.Matches(labels.Set(n.Labels)) {
+			away++ // one that is tainted is not among those on which agents are desired
 		}
 	}
 	want := max(s.DesiredNumberScheduled-away, 0)

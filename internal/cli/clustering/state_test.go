@@ -43,6 +43,10 @@ func agentOn(name string, ready bool, change func(*corev1.Pod)) corev1.Pod {
 	return p
 }
 
+func endedWith(message string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: message}}
+}
+
 // DA-10: of each node it is said whether its pods can be debugged, and why not.
 func TestAgentStates(t *testing.T) {
 	taint := func(key string) func(*corev1.Node) {
@@ -60,6 +64,20 @@ func TestAgentStates(t *testing.T) {
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
 					Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}
 			}),
+			agentOn("crashing", false, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
+					Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s restarting"}},
+					LastTerminationState: endedWith("wherry agent: x\nerror: there is no socket;\nname it\n")}}
+			}),
+			agentOn("again", false, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
+					Running: &corev1.ContainerStateRunning{}}, LastTerminationState: endedWith("a\nits last line\n")}}
+			}),
+			agentOn("repulling", false, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
+					Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "it is gone"}},
+					LastTerminationState: endedWith("error: earlier")}}
+			}),
 			agentOn("", false, func(p *corev1.Pod) {
 				p.Status.Phase = corev1.PodPending
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
@@ -69,7 +87,8 @@ func TestAgentStates(t *testing.T) {
 						MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"full"}}}}}}}}
 			}),
 			{ObjectMeta: metav1.ObjectMeta{Name: "another", Labels: map[string]string{nameLabel: apiName}}}}}
-	want := map[string]string{"ready": "", "starting": "it runs and is not ready yet", "pulling": "no such image", "full": "Insufficient memory",
+	want := map[string]string{"crashing": "its program has ended: there is no socket; name it", "again": "its program has ended: its last line",
+		"repulling": "it is gone", "ready": "", "starting": "it runs and is not ready yet", "pulling": "no such image", "full": "Insufficient memory",
 		"windows": "node selector leaves it out: os=linux", "tainted": "do not tolerate its taint gpu:NoSchedule",
 		"cordoned": "has made no pod for it", "down": "it is not ready", "fargate": "runs no DaemonSets"}
 	got := stateOf(f).Agents
@@ -113,25 +132,42 @@ func TestAPIState(t *testing.T) {
 // Nodes that are not ready are not waited for; those that are, are.
 func TestRolledOut(t *testing.T) {
 	up, down := node("a", true, nil), node("b", false, nil)
+	tainted := node("d", false, func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	lost := node("e", false, func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	})
 	other := node("c", false, func(n *corev1.Node) { n.Labels["os"] = "windows" })
 	for name, c := range map[string]struct {
 		status appsv1.DaemonSetStatus
 		nodes  []corev1.Node
 		done   bool
 	}{
-		"not seen yet":        {appsv1.DaemonSetStatus{ObservedGeneration: 1}, nil, false},
-		"all":                 {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}, []corev1.Node{up, up}, true},
-		"one lacks":           {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, up}, false},
-		"one is down":         {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, down}, true},
-		"another is down":     {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, up, other}, false},
-		"of another version":  {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2}, []corev1.Node{up, up}, false},
-		"there are no nodes":  {appsv1.DaemonSetStatus{ObservedGeneration: 2}, nil, true},
-		"nothing is known of": {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 1}, nil, false},
+		"not seen yet":                {appsv1.DaemonSetStatus{ObservedGeneration: 1}, nil, false},
+		"all":                         {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}, []corev1.Node{up, up}, true},
+		"one lacks":                   {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, up}, false},
+		"one is down":                 {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, down}, true},
+		"another is down":             {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, up, other}, false},
+		"of another version":          {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2}, []corev1.Node{up, up}, false},
+		"there are no nodes":          {appsv1.DaemonSetStatus{ObservedGeneration: 2}, nil, true},
+		"nothing is known of":         {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 1}, nil, false},
+		"one that is tainted is down": {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, up, tainted}, false},
+		"one that was lost is down":   {appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 1}, []corev1.Node{up, lost}, true},
 	} {
 		d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: c.status}
 		d.Spec.Template.Spec.NodeSelector = map[string]string{"os": "linux"}
 		if done, _ := rolledOut(d, c.nodes); done != c.done {
 			t.Errorf("%s: %v", name, done)
+		}
+	}
+}
+
+// What was done with an object is not said where one may not see it.
+func TestWord(t *testing.T) {
+	for before, want := range map[string]string{"": "created", "7": "unchanged", "6": "configured", unseen: "applied"} {
+		if got := word(before, "7"); got != want {
+			t.Errorf("%q: %s", before, got)
 		}
 	}
 }

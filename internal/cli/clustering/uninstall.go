@@ -38,12 +38,10 @@ Helm's to remove. Sessions that run end. Bindings of the ClusterRoles that you m
   wherry cluster uninstall --context staging --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-			defer stop()
-			ctx, cancel := context.WithTimeout(ctx, timeout)
-			defer cancel()
-			err := uninstall(ctx, t, &where, yes)
-			return cmdline.CalledOffBy(ctx, err, "what was not deleted is still there: call it again")
+			if timeout <= 0 {
+				return cmdline.WrongUse(cmd, "--timeout must be more than 0")
+			}
+			return uninstall(cmd.Context(), t, &where, yes, timeout)
 		},
 	}
 	where.AddServerTo(cmd)
@@ -58,28 +56,41 @@ func ours() string {
 	return metav1.FormatLabelSelector(&label)
 }
 
-func uninstall(ctx context.Context, t cmdline.Terminal, where *reach.Flags, yes bool) error {
-	c, err := connect(where)
+func uninstall(ctx context.Context, t cmdline.Terminal, where *reach.Flags, yes bool, timeout time.Duration) error {
+	p, err := removable(ctx, where)
 	if err != nil {
-		return err
-	}
-	p := &plan{connection: c}
-	if p.objects, err = c.installed(ctx); err != nil {
 		return err
 	}
 	if len(p.objects) == 0 {
 		fmt.Fprintln(t.Err, "there is nothing to remove")
 		return nil
 	}
-	if err := p.allowed(ctx, "delete"); err != nil {
-		return err
-	}
 	if !yes {
-		if err := ask(t, c.Config.Host, p.objects); err != nil {
+		if err := ask(t, p.Config.Host, p.objects); err != nil {
 			return err
 		}
 	}
-	return p.remove(ctx, t)
+	// Until here nothing is changed, and a signal ends it as ever. The time begins here too, not with the question.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return cmdline.CalledOffBy(ctx, p.remove(waiting, t), "what was not deleted is still there: call it again")
+}
+
+// removable finds what there is to remove, if all of it may be.
+func removable(ctx context.Context, where *reach.Flags) (*plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := connect(where)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{connection: c}
+	if p.objects, err = c.installed(ctx); err != nil || len(p.objects) == 0 {
+		return p, err
+	}
+	return p, p.allowed(ctx, "delete")
 }
 
 func ask(t cmdline.Terminal, host string, objects []*unstructured.Unstructured) error {
@@ -156,7 +167,11 @@ func (p *plan) remove(ctx context.Context, t cmdline.Terminal) error {
 		fmt.Fprintln(t.Err, title(o), "deleted")
 	}
 	for _, o := range p.objects {
-		if err := p.gone(ctx, o); err != nil {
+		at, _, err := p.of(o.GroupVersionKind(), o.GetNamespace())
+		if err == nil {
+			err = gone(ctx, at, o)
+		}
+		if err != nil {
 			return fmt.Errorf("%s is not gone yet: %w", title(o), err)
 		}
 	}

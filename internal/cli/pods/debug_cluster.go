@@ -9,7 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,39 +91,52 @@ func servesDebug(ctx context.Context, f *reach.Flags) bool {
 // mostAsked bounds how many pods are asked about at once.
 const mostAsked = 8
 
-// sessionsOf lists the sessions beside pods of a cluster that has debug.wherry.dev; none where there is no such.
+// sessionsOf lists the sessions beside pods of a cluster that has debug.wherry.dev; none where there is no such. Beside
+// an error is what was found in spite of it.
 func sessionsOf(ctx context.Context, c *reach.Client, pods []corev1.Pod) ([]debugContainer, error) {
 	foreign, err := c.Elsewhere(ctx)
 	if err != nil || foreign == nil || !foreign.Serves {
 		return nil, err
 	}
 	found := make([][]debugContainer, len(pods))
-	var missing sync.Once
+	errs := make([]error, len(pods))
 	var work errgroup.Group
 	work.SetLimit(mostAsked)
-	var refused error
 	for i := range pods {
 		work.Go(func() error {
-			list, err := running(ctx, c, &pods[i])
-			if apierrors.IsForbidden(err) {
-				missing.Do(func() { refused = err }) // in one namespace, perhaps, and not in another
-				return nil
-			}
-			found[i] = list
-			return err
+			found[i], errs[i] = running(ctx, c, &pods[i])
+			return nil
 		})
 	}
-	if err := work.Wait(); err != nil {
-		return nil, err
+	_ = work.Wait() // each has its own
+	all := slices.Concat(found...)
+	return all, unheard(pods, errs, len(all) > 0)
+}
+
+// mostNamed bounds how many pods an error names.
+const mostNamed = 3
+
+// unheard says which pods' sessions are not known, and why those of the first are not; nil if all are. That one may not
+// see them is none where others are seen: one may in one namespace, perhaps, and not in another. (Pure.)
+func unheard(pods []corev1.Pod, errs []error, some bool) error {
+	var names []string
+	var first, refused error
+	for i, err := range errs {
+		if apierrors.IsForbidden(err) {
+			refused = cmp.Or(refused, err)
+		} else if err != nil {
+			names, first = append(names, pods[i].Namespace+"/"+pods[i].Name), cmp.Or(first, err)
+		}
 	}
-	var all []debugContainer
-	for _, list := range found {
-		all = append(all, list...)
+	switch n := len(names) - mostNamed; {
+	case first == nil && some:
+		return nil
+	case first == nil:
+		return refused
+	case n > 0:
+		names = append(names[:mostNamed], fmt.Sprintf("%d more", n))
 	}
-	if all == nil {
-		return nil, refused
-	}
-	return all, nil
+	return fmt.Errorf("those of %s: %w", strings.Join(names, ", "), first)
 }
 
 // running are the sessions beside a pod. A pod on a node without an agent has none.
@@ -130,12 +144,14 @@ func running(ctx context.Context, c *reach.Client, p *corev1.Pod) ([]debugContai
 	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return nil, nil
 	}
-	text, err := c.CoreV1().RESTClient().Get().AbsPath(wire.Base, "namespaces", p.Namespace, "pods", p.Name,
-		wire.Sessions).DoRaw(ctx)
+	answer := c.CoreV1().RESTClient().Get().AbsPath(wire.Base, "namespaces", p.Namespace, "pods", p.Name,
+		wire.Sessions).Do(ctx)
+	err := answer.Error() // with the words and the reason of the API, which Raw and DoRaw leave out
 	if reach.NoAgent(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
+	text, rawErr := answer.Raw()
+	if err = cmp.Or(err, rawErr); err != nil {
 		return nil, err
 	}
 	var list wire.RunningList

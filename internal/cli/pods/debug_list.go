@@ -54,7 +54,7 @@ func newDebugList(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 			list := debugContainersOf(pods.Items, time.Now())
 			beside, err := sessionsOf(cmd.Context(), c, pods.Items)
 			if err != nil {
-				fmt.Fprintf(t.Err, "sessions beside the pods cannot be listed: %s\n", plain.Text(err.Error()))
+				fmt.Fprintf(t.Err, "sessions beside pods cannot be listed: %s\n", plain.Text(err.Error()))
 			}
 			list.Items = append(list.Items, beside...)
 			if output != "" {

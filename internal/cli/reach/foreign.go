@@ -57,18 +57,27 @@ func (c *Client) foreign(ctx context.Context, base *url.URL) (*Foreign, error) {
 	f := &Foreign{why: fmt.Sprintf("the API server at %s is not Wherry's, and would take this for a command in the pod's own container",
 		base.Host)}
 	status, err := serves(ctx, client, base)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case status == http.StatusOK:
-		f.Serves = true
-	case status == http.StatusServiceUnavailable:
-		f.why += "; " + wire.Group +
-			" is installed in this cluster, but does not answer (wherry cluster status says more)"
-	default:
-		f.why += "; wherry cluster install makes it possible there"
 	}
+	f.Serves = status == http.StatusOK
+	f.why += advice(status)
 	return f, nil
+}
+
+// advice is what to do, by the answer to whether a cluster has debug.wherry.dev. (Pure.)
+func advice(status int) string {
+	switch status {
+	case http.StatusOK:
+		return ""
+	case http.StatusNotFound:
+		return "; wherry cluster install makes it possible there"
+	case http.StatusServiceUnavailable:
+		return "; " + wire.Group +
+			" is installed in this cluster, but does not answer (wherry cluster status says more)"
+	}
+	return fmt.Sprintf("; whether %s is installed in this cluster cannot be told: it answers %d %s when it is asked for %s",
+		wire.Group, status, http.StatusText(status), wire.Base)
 }
 
 // patience bounds the wait for an answer about what a cluster has.

@@ -88,8 +88,8 @@ func Main(args []string, errs io.Writer) int {
 
 // run serves until the end of ctx.
 func run(ctx context.Context, o options, say func(string, ...any)) error {
-	if err := o.place.sweep(); err != nil { // also where there is no machine to be on
-		say("what earlier sessions have left cannot be removed: %v", err)
+	if err := o.prepare(say); err != nil {
+		return err
 	}
 	credentials, first, err := o.credentials(ctx, say)
 	if err != nil {

@@ -302,7 +302,7 @@ func TestValuesArrive(t *testing.T) {
 		t.Errorf("nodes of agents: %v, %v", agents.NodeSelector, agents.Tolerations)
 	}
 	if c := agents.Containers[0]; !slices.Contains(c.Args, "--cri-socket=/run/crio/crio.sock") ||
-		len(c.Resources.Limits) != 0 {
+		c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || len(c.Resources.Limits) != 0 {
 		t.Errorf("agent: %v, %v", c.Args, c.Resources)
 	}
 	args := api.Spec.Template.Spec.Containers[0].Args
@@ -335,6 +335,18 @@ func TestBadValues(t *testing.T) {
 	for _, text := range []string{"nope: 1", "agent: {nope: 1}", "- a", "api: {replicas: two}", "image: a\nimage: b", "\t"} {
 		if _, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// Limits with which the API does not start are refused before anything is installed.
+func TestLimits(t *testing.T) {
+	for l, taken := range map[Limits]bool{
+		{"168h", "16Mi"}: true, {"1s", "2Gi"}: true, {"168h0m1s", "2Gi"}: false, {"200h", "2Gi"}: false, {"999ms", "2Gi"}: false,
+		{"-1h", "2Gi"}: false, {"", "2Gi"}: false, {"8h", "15Mi"}: false, {"8h", "-1Gi"}: false, {"8h", ""}: false,
+	} {
+		if errs := l.check(); (len(errs) == 0) != taken {
+			t.Errorf("%+v: %v", l, errs)
 		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 
 	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/wherryproject/wherry/internal/cluster/debugapi/options"
 )
 
 // Values is what can be chosen, as the chart's values.yaml has it, which says what each is for.
@@ -134,15 +136,26 @@ func (v Values) Check() error {
 // maxReplicas bounds the APIs: what all of them do is hand bytes on.
 const maxReplicas = 16
 
+// check refuses what the API would not start with: its own rules are asked.
 func (l Limits) check() (errs []error) {
-	if d, err := time.ParseDuration(l.MaxTTL); err != nil || d < time.Second {
-		errs = append(errs, fmt.Errorf("limits.maxTTL %q: use a duration of a second or more, such as 90m or 8h",
-			l.MaxTTL))
+	usual := options.DefaultLimits()
+	ttl, err := time.ParseDuration(l.MaxTTL)
+	if err != nil {
+		err = errors.New("use a duration, such as 90m or 8h")
+	} else {
+		err = options.Limits{TTL: ttl, Memory: usual.Memory, CPUs: usual.CPUs}.Validate()
 	}
-	least := resource.MustParse("16Mi")
-	if q, err := resource.ParseQuantity(l.MaxMemory); err != nil || q.Cmp(least) < 0 {
-		errs = append(errs, fmt.Errorf("limits.maxMemory %q: use a quantity of 16Mi or more, such as 512Mi or 2Gi",
-			l.MaxMemory))
+	if err != nil {
+		errs = append(errs, fmt.Errorf("limits.maxTTL %q: %w", l.MaxTTL, err))
+	}
+	memory, err := resource.ParseQuantity(l.MaxMemory)
+	if err != nil {
+		err = errors.New("use a quantity, such as 512Mi or 2Gi")
+	} else {
+		err = options.Limits{TTL: usual.TTL, Memory: memory.Value(), CPUs: usual.CPUs}.Validate()
+	}
+	if err != nil {
+		errs = append(errs, fmt.Errorf("limits.maxMemory %q: %w", l.MaxMemory, err))
 	}
 	return errs
 }

@@ -70,6 +70,8 @@ func Main(in, out, errs *os.File) int {
 		return runSession(ctx, o, *ask.Session, session.Streams{In: in, Out: out, Err: errs}, reports)
 	case ask.Evidence != nil:
 		return tellEvidence(ctx, o, *ask.Evidence, reports)
+	case ask.Runtime:
+		return tellRuntime(ctx, o, reports)
 	}
 	return reports.refuse(errors.New("the agent asks for nothing"))
 }

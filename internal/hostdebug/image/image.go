@@ -37,13 +37,16 @@ type Image struct {
 	// Reach is how registries are asked; nil: as on a command line.
 	Reach http.RoundTripper
 
-	Most  int64 // bytes of its files, unpacked; 0: as many as there are
+	Most  int64 // bytes that its files take, and of an archive of it; 0: as many as there are
 	Spare int64 // bytes of the disk that are left free; 0: none
 }
 
+// bounds are those of one reading of it.
+func (i *Image) bounds(dir string) *bounded { return &bounded{dir: dir, most: i.Most, spare: i.Spare} }
+
 // Unpack implements session.Image.
 func (i *Image) Unpack(ctx context.Context, dir string) (box.Image, error) {
-	img, done, err := i.get(ctx)
+	img, done, err := i.get(ctx, dir)
 	if err != nil {
 		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
@@ -52,7 +55,7 @@ func (i *Image) Unpack(ctx context.Context, dir string) (box.Image, error) {
 	if err != nil {
 		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
-	bounds := &bounded{dir: dir, most: i.Most, spare: i.Spare}
+	bounds := i.bounds(dir)
 	for n, l := range layers {
 		if err := unpackLayer(ctx, l, dir, bounds); err != nil {
 			return box.Image{}, fmt.Errorf("image %s: layer %d of %d: %w", i.Ref, n+1, len(layers), err)
@@ -73,10 +76,10 @@ func (i *Image) Unpack(ctx context.Context, dir string) (box.Image, error) {
 }
 
 // get is the image, and what is to be done when it has been read.
-func (i *Image) get(ctx context.Context) (v1.Image, func(), error) {
+func (i *Image) get(ctx context.Context, dir string) (v1.Image, func(), error) {
 	var absent error
 	if i.Own != nil {
-		img, done, err := i.local(ctx)
+		img, done, err := i.local(ctx, dir)
 		if err == nil {
 			return img, done, nil
 		}
@@ -106,26 +109,44 @@ func (i *Image) pull(ctx context.Context) (v1.Image, error) {
 	img, err := remote.Image(ref, how...)
 	if refused := (*transport.Error)(nil); errors.As(err, &refused) &&
 		(refused.StatusCode == http.StatusUnauthorized || refused.StatusCode == http.StatusForbidden) {
-		return nil, fmt.Errorf("%w (%s)", err, i.Whose)
+		return nil, fmt.Errorf("%w (%s)", unquoted(err), i.Whose)
 	}
-	return img, err
+	return img, unquoted(err)
 }
 
-// local is the image out of the target's own engine, as an archive that is gone with its last reader.
-func (i *Image) local(ctx context.Context) (v1.Image, func(), error) {
+// unquoted is an error without the text of an answer that is not in the words of a registry: one may be led to what is
+// none, and the text is not for who has named the image.
+func unquoted(err error) error {
+	answer := (*transport.Error)(nil)
+	if !errors.As(err, &answer) || len(answer.Errors) > 0 {
+		return err
+	}
+	who := "the registry"
+	if answer.Request != nil {
+		who = answer.Request.URL.Host
+	}
+	return fmt.Errorf("%s has answered %d %s, and nothing in the words of a registry", who, answer.StatusCode,
+		http.StatusText(answer.StatusCode))
+}
+
+// local is the image out of the target's own engine, as an archive that is gone with its last reader. It is on the disk
+// on which the image is unpacked: a folder for temporary files may be in memory.
+func (i *Image) local(ctx context.Context, dir string) (v1.Image, func(), error) {
 	from, err := i.Own(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer from.Close()
-	file, err := os.CreateTemp("", "wherry-debug-image-*")
+	file, err := os.CreateTemp(dir, ".wherry-debug-image-*")
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
-	size, err := io.Copy(file, from)
+	bounds := i.bounds(dir)
+	bounds.from = from
+	size, err := io.Copy(file, bounds)
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
@@ -140,11 +161,11 @@ func (i *Image) local(ctx context.Context) (v1.Image, func(), error) {
 func unpackLayer(ctx context.Context, l v1.Layer, dir string, bounds *bounded) error {
 	r, err := l.Uncompressed()
 	if err != nil {
-		return err
+		return unquoted(err)
 	}
 	defer r.Close()
 	bounds.from = r
-	_, err = archive.Apply(ctx, dir, bounds)
+	_, err = archive.Apply(ctx, dir, bounds, archive.WithFilter(bounds.accept))
 	return err
 }
 

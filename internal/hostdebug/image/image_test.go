@@ -5,9 +5,12 @@ package image
 import (
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -33,26 +36,24 @@ func TestImageUser(t *testing.T) {
 	}
 }
 
-// An image that is too large, or too large for the disk, is not unpacked.
-func TestBounded(t *testing.T) {
-	for name, test := range map[string]struct {
-		bounds bounded
-		want   string
-	}{"no bounds": {bounded{}, ""}, "within": {bounded{most: 10, spare: 1}, ""}, "too large": {bounded{most: 9}, "more than"},
-		"a full disk": {bounded{spare: 1 << 62}, "nearly full"}} {
-		b := test.bounds
-		b.dir = t.TempDir()
-		got := ""
-		for _, layer := range []string{"01234", "56789"} {
-			b.from = strings.NewReader(layer)
-			text, err := io.ReadAll(&b)
-			if got += string(text); err != nil {
-				got = err.Error()
-				break
-			}
+// What a registry says is passed on; what something else answers, to which a registry may lead, is not.
+func TestAnswersOfOthers(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		text := `{"errors":[{"code":"DENIED","message":"said plainly"}]}`
+		if strings.Contains(req.URL.Path, "/secret/") {
+			text = `{"kind":"Status","message":"said to the node"}`
 		}
-		if test.want == "" && got != "0123456789" || !strings.Contains(got, test.want) {
-			t.Errorf("%s: %q", name, got)
+		if req.URL.Path != "/v2/" {
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, text)
+		}
+	}))
+	defer srv.Close()
+	for name, want := range map[string]string{"open": "said plainly", "secret": "has answered 400 Bad Request"} {
+		i := &Image{Ref: strings.TrimPrefix(srv.URL, "http://") + "/" + name + ":1", Keys: authn.DefaultKeychain}
+		_, err := i.Unpack(t.Context(), t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "said to the node") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

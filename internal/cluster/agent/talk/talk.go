@@ -29,6 +29,10 @@ type Ask struct {
 	Evidence *wire.Pod     `json:"evidence,omitempty"`
 
 	CRISocket string `json:"criSocket,omitempty"` // empty: the usual places
+
+	// Runtime asks, in place of both, whether the node's container runtime answers: Ready, or Refused, is all that is
+	// said.
+	Runtime bool `json:"runtime,omitempty"`
 }
 
 // Report is what a process says, one of its fields. First comes Refused, Ready or Evidence, and after Ready comes
@@ -47,7 +51,7 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// Ready says that the pod is there, and what its user should know.
+// Ready says that the pod, or the runtime, is there, and what a session's user should know.
 type Ready struct {
 	Notes []string `json:"notes,omitempty"`
 }
