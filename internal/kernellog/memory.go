@@ -14,7 +14,8 @@ type Kill struct {
 	At     time.Duration // since the machine began
 	Group  string        // control group of who was killed
 	Killed Process
-	// Processes are those that counted for the limit that was reached, who had most first; the killed one is among them.
+	// Processes are those that counted for the limit that was reached, who had most first; the killed one is among
+	// them.
 	Processes []Process
 }
 

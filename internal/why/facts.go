@@ -3,13 +3,10 @@
 package why
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/wherryproject/wherry/internal/kernellog"
 )
 
 // Facts is what could be learned of a pod, or of what was to make one. All but one of Pod and Workload may be missing.
@@ -42,27 +39,6 @@ type MemoryOf struct {
 	PID   int    `json:"pid"`
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes,omitempty"`
-}
-
-// KillsOf are those of the kernel's that were in a container, by its ID.
-func KillsOf(kills []kernellog.Kill, container string) (of []Kill) {
-	for _, k := range kills {
-		if container == "" || !strings.Contains(k.Group, container) {
-			continue
-		}
-		one := Kill{Container: container, Killed: memoryOf(k.Killed)}
-		for _, p := range k.Processes {
-			if p.PID != k.Killed.PID {
-				one.Others = append(one.Others, memoryOf(p))
-			}
-		}
-		of = append(of, one)
-	}
-	return of
-}
-
-func memoryOf(p kernellog.Process) MemoryOf {
-	return MemoryOf{PID: p.PID, Name: p.Name, Bytes: p.Bytes}
 }
 
 // Workload is an object that makes pods.

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/wherryproject/wherry/internal/kernellog"
 )
 
 // DA-11: what the lines of logs plainly say, in the words of many programs; what they do not plainly say is left alone.
@@ -329,24 +327,21 @@ func hostile(text string) bool {
 
 // DA-11: an end for want of memory tells who was killed and who had the memory, where the kernel of the pod's machine has said it.
 func TestKills(t *testing.T) {
-	kernel := []kernellog.Kill{
-		{Group: "/kubepods/pod1/aaa", Killed: kernellog.Process{PID: 1, Name: "old"}},
-		{Group: "/kubepods/pod1/bbb", Killed: kernellog.Process{PID: 9, Name: "other's"}},
-		{Group: "/kubepods/pod1/aaa", Killed: kernellog.Process{PID: 7, Name: "wor\x1bker", Bytes: 50 << 20}, Processes: []kernellog.Process{
-			{PID: 7, Name: "worker", Bytes: 50 << 20}, {PID: 5, Name: "cache", Bytes: 12 << 20}, {PID: 4, Name: "sh", Bytes: 1 << 20}, {PID: 3, Name: "a"}, {PID: 2, Name: "b"}}},
-	}
+	kills := []Kill{{Container: "aaa", Killed: MemoryOf{PID: 1, Name: "old"}}, {Container: "bbb", Killed: MemoryOf{PID: 9, Name: "other's"}},
+		{Container: "aaa", Killed: MemoryOf{PID: 7, Name: "wor\x1bker", Bytes: 50 << 20}, Others: []MemoryOf{{5, "cache", 12 << 20}, {4, "sh", 1 << 20}, {3, "a", 0}, {2, "b", 0}}},
+		{Container: "", Killed: MemoryOf{Name: "nobody's"}}}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web"}}}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: 137, Reason: "OOMKilled", ContainerID: "containerd://aaa"}}}}
-	answer := Explain(Facts{Now: time.Now(), Pod: pod, Kills: append(KillsOf(kernel, "aaa"), KillsOf(kernel, "")...)})
-	want := `process 7 (wor\x1bker) was killed, which had 50 MiB; beside it: cache 12 MiB, sh 1.0 MiB, a 0.0 MiB, 1 more with less`
+	answer := Explain(Facts{Now: time.Now(), Pod: pod, Kills: kills})
+	want := `process 7 (wor ker) was killed, which had 50 MiB; beside it: cache 12 MiB, sh 1.0 MiB, a 0.0 MiB, 1 more with less`
 	var all []string
 	for _, f := range answer.Findings {
 		for _, fact := range f.Facts {
 			all = append(all, fact.Says)
 		}
 	}
-	if !slices.Contains(all, want) || strings.Contains(strings.Join(all, " "), "other's") {
+	if !slices.Contains(all, want) || strings.Contains(strings.Join(all, " "), "'s") {
 		t.Errorf("%q\nlacks %q", all, want)
 	}
 }

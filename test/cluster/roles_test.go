@@ -48,5 +48,5 @@ func roles(t *testing.T, users map[string]user) {
 	}
 	users["pat"].with(t).says("uid=0", "debug", "-n", "infra", "host", "--", "id")
 	users["pat"].with(t).says("uid=0", "debug", "-n", "infra", "web", "--profile", "sysadmin", "--", "id")
-	users["ann"].with(t).says("uid=65534", "debug", "-n", "shop", "web", "--target", "main", "--profile", "restricted", "--", "id")
+	users["ann"].with(t).says("uid=1000", "debug", "-n", "shop", "web", "--target", "main", "--profile", "restricted", "--", "id")
 }

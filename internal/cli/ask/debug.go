@@ -43,7 +43,8 @@ func (d *Debug) AddFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&d.Target, "target", "",
 		"container whose processes it sees; default: the pod's main container, if there is only one; beside a pod of another cluster its default container, or its first")
 	fl.StringVar(&d.Profile, "profile", "", "privileges: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
-	fl.DurationVar(&d.TTL, "ttl", 0, "stop it after this long, for example 30m; default: never; beside a pod of another cluster an hour")
+	fl.DurationVar(&d.TTL, "ttl", 0,
+		"stop it after this long, for example 30m; default: never; beside a pod of another cluster an hour")
 	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "allocate a terminal; default: if standard input is one")
 	fl.StringVarP(&d.User, "user", "u", "",
 		"run as this user: UID or UID:GID; default: root, or the target's user if the pod must not run as root; beside a pod of another cluster the latter with --profile restricted alone")

@@ -169,8 +169,8 @@ func (u *Unpacker) replaceable(to string, there fs.FileInfo) error {
 	return nil
 }
 
-// withHoles writes a file from at on, counts there what it has written, and leaves holes where there are nothing but zeros. A container's file may be terabytes of
-// holes, which took no room there and would fill the disk here.
+// withHoles writes a file from at on, counts there what it has written, and leaves holes where there are nothing but
+// zeros. A container's file may be terabytes of holes, which took no room there and would fill the disk here.
 func withHoles(f *os.File, content io.Reader, at *int64, size int64) error {
 	buffer := make([]byte, 256<<10)
 	var zeros [4096]byte

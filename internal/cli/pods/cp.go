@@ -251,11 +251,12 @@ func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 			return session.ExitFailed, err
 		}
 		if now.UID != pod.UID {
-			return session.ExitFailed, fmt.Errorf("pod %s was replaced by another of its name while it was copied", pod.Name)
+			return session.ExitFailed, fmt.Errorf("pod %s was replaced by another of its name while it was copied",
+				pod.Name)
 		}
 	}
-	return c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container, Stdin: t.In != nil,
-		Archive: &a}.Session(), reach.Notices{})
+	return c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container,
+		Stdin: t.In != nil, Archive: &a}.Session(), reach.Notices{})
 }
 
 // said is the outcome of a command that has told its troubles by itself.

@@ -55,7 +55,8 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 }
 
 // persist copies, and goes on after a cut until the copy is whole or the server stays away.
-func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpacker, once func(after string) error) error {
+func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpacker,
+	once func(after string) error) error {
 	after := ""
 	var cut error // the trouble of which the others may only be what follows
 	pause, until := cutPause, time.Time{}

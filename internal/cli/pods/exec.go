@@ -60,7 +60,8 @@ The exit code is the command's; 126 or 127 if it could not be run or was not fou
 			if onHost {
 				return f.host.Exec(cmd.Context(), t, to, &f.Exec, command)
 			}
-			if err := f.host.Given(); err != nil && !(f.Image != "" && f.host.OnlyLimits() && servesDebug(cmd.Context(), &f.Flags)) {
+			if err := f.host.Given(); err != nil && !(f.Image != "" && f.host.OnlyLimits() &&
+				servesDebug(cmd.Context(), &f.Flags)) {
 				return err
 			}
 			f.Limits = f.host.Quantities()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/cli/podtime"
-	"github.com/wherryproject/wherry/internal/kernellog"
 	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/serverkind"
 	"github.com/wherryproject/wherry/internal/why"
@@ -135,20 +133,10 @@ func (g *gatherer) kills(pod *corev1.Pod) {
 		for _, t := range []*corev1.ContainerStateTerminated{s.LastTerminationState.Terminated, s.State.Terminated} {
 			if t != nil {
 				_, id, _ := strings.Cut(t.ContainerID, "://")
-				g.facts.Kills = append(g.facts.Kills, why.KillsOf(all, id)...)
+				g.facts.Kills = append(g.facts.Kills, killsOf(all, id)...)
 			}
 		}
 	}
-}
-
-// kernelKills are the ends for want of memory that this machine's kernel tells of; who may not read its messages has
-// none: they are an extra.
-func kernelKills() []kernellog.Kill {
-	messages, err := kernellog.Read()
-	if err != nil {
-		return nil
-	}
-	return kernellog.OutOfMemory(messages, int64(os.Getpagesize()))
 }
 
 // usage asks how much memory containers use, if one was killed for want of it.

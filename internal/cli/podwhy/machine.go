@@ -56,7 +56,7 @@ func machineOf(c *engines.Container, now time.Time) why.Machine {
 		m.MemoryLimit = resource.NewQuantity(c.MemoryLimit, resource.BinarySI).String()
 	}
 	if c.OOMKilled {
-		m.Kills = why.KillsOf(kernelKills(), c.ID)
+		m.Kills = killsOf(kernelKills(), c.ID)
 	}
 	if h := c.Health; h != nil {
 		m.Health = &why.Health{Status: h.Status, Failing: h.Failing, Output: h.Output, Code: h.Code}

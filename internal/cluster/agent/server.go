@@ -18,7 +18,7 @@ type Server struct {
 	start   func(talk.Ask, Streams) (*Child, error)
 	running Running
 	socket  string // of the node's runtime; empty: the usual places
-	slots   chan struct{}
+	slots   *slots
 }
 
 // Running knows the sessions of the machine.
@@ -29,13 +29,9 @@ type Running interface {
 	Stop(wire.Stop) error
 }
 
-// mostSessions bounds the sessions and looks that run at once: each is a process of some 30 MiB, which is the
-// machine's.
-const mostSessions = 32
-
 // NewServer makes an agent's server. start starts the process of a session.
 func NewServer(start func(talk.Ask, Streams) (*Child, error), running Running, criSocket string) *Server {
-	return &Server{start: start, running: running, socket: criSocket, slots: make(chan struct{}, mostSessions)}
+	return &Server{start: start, running: running, socket: criSocket, slots: newSlots()}
 }
 
 // maxHeader bounds a request's head: a command is in its query.
@@ -68,18 +64,24 @@ func asked[T any](w http.ResponseWriter, r *http.Request, check func(T) error) (
 	return request, err == nil
 }
 
+// take takes a slot for what is asked for.
+func (s *Server) take(ask talk.Ask) (giveBack func(), err error) {
+	if ask.Session != nil {
+		return s.slots.session(ask.Session.By)
+	}
+	return s.slots.look()
+}
+
 // run starts a process in one of the slots and hears what it says first. If that grants what is asked for, serve
 // answers and goes on with the process, which ends after it; else run has answered.
 func (s *Server) run(w http.ResponseWriter, r *http.Request, ask talk.Ask, streams Streams,
 	serve func(child *Child, first *talk.Report)) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
-		refuse(w, talk.Refusal{Code: http.StatusTooManyRequests, Reason: "TooManyRequests",
-			Message: fmt.Sprintf("%d debug sessions run on this node: end one of them, or wait", mostSessions)})
+	giveBack, err := s.take(ask)
+	if err != nil {
+		refuse(w, talk.Refusal{Code: http.StatusTooManyRequests, Reason: "TooManyRequests", Message: err.Error()})
 		return
 	}
+	defer giveBack()
 	ask.CRISocket = s.socket
 	child, err := s.start(ask, streams)
 	if err != nil {

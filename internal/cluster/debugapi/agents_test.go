@@ -3,6 +3,12 @@
 package debugapi
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,5 +72,63 @@ func TestAgentIsReplaced(t *testing.T) {
 	}
 	if err := <-found; err != nil {
 		t.Error(err)
+	}
+}
+
+// stranger has no certificate, and nobody's either.
+type stranger struct{}
+
+func (stranger) Pool() *x509.CertPool { return x509.NewCertPool() }
+
+func (stranger) ClientSide(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return &tls.Certificate{}, nil
+}
+
+// Where nobody listens, the agent that is told of next is asked (DA-10).
+func TestAgentBeginsAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "ns", Labels: map[string]string{"app": "agent"}},
+		Spec: corev1.PodSpec{NodeName: "one"}, Status: corev1.PodStatus{PodIP: "127.0.0.2",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
+	client := fake.NewClientset(agent)
+	a, err := newAgents(client, "ns", "app=agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.factory.Shutdown)
+	s := &Server{agents: a, reach: &reach{port: l.Addr().(*net.TCPAddr).Port, id: stranger{}}}
+	if _, err := s.reach.session(t.Context(), agent, wire.Session{}, &http.Request{}); !strings.Contains(fmt.Sprint(err), "connection refused") {
+		t.Fatalf("somebody listens at %s: %v", agent.Status.PodIP, err)
+	}
+	come := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			err = conn.Close()
+		}
+		come <- err
+	}()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.asked(t.Context(), &corev1.Pod{Spec: agent.Spec}, agent, wire.Session{}, &http.Request{})
+		ended <- err
+	}()
+	here := agent.DeepCopy()
+	here.Status.PodIP = "127.0.0.1"
+	if _, err := client.CoreV1().Pods("ns").UpdateStatus(t.Context(), here, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-come; err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; string(apierrors.ReasonForError(err)) != wire.ReasonAgentUnreachable || strings.Contains(err.Error(), "refused") {
+		t.Errorf("who has come and gone: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,14 +56,20 @@ func (r *reach) dial(ctx context.Context, agent *corev1.Pod) (net.Conn, error) {
 		GetClientCertificate: r.id.ClientSide, NextProtos: []string{"http/1.1"},
 	}}
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(agent.Status.PodIP, strconv.Itoa(r.port)))
+	if err != nil && errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, nobody{unreachable(agent, err)}
+	}
 	if err != nil {
 		return nil, unreachable(agent, err)
 	}
 	return conn, nil
 }
 
+// nobody is the refusal because nobody listens where the agent was: it has just ended, and is about to begin again.
+type nobody struct{ *apierrors.StatusError }
+
 // unreachable says that an agent cannot be reached.
-func unreachable(agent *corev1.Pod, err error) error {
+func unreachable(agent *corev1.Pod, err error) *apierrors.StatusError {
 	return refusal(http.StatusServiceUnavailable, wire.ReasonAgentUnreachable, agent.Name,
 		"the agent of node %s (pod %s in namespace %s) cannot be reached: %v", agent.Spec.NodeName, agent.Name,
 		agent.Namespace, err)
@@ -92,7 +100,8 @@ func (r *reach) stream(ctx context.Context, agent *corev1.Pod, s wire.Session, k
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, sessionTime, fmt.Errorf("no session has come about within %s", sessionTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, sessionTime,
+		fmt.Errorf("no session has come about within %s", sessionTime))
 	defer cancel()
 	answer, err := streams.Ask(ctx, conn, req)
 	switch {

@@ -94,8 +94,8 @@ func (s *Server) loadAuthority(ctx context.Context, cluster *rest.Config) (err e
 	if err != nil {
 		return err
 	}
-	s.bundle = &authority.Bundle{Client: registrations, Name: c.APIService, CA: s.authority.CertPEM(), Check: s.authority.Check,
-		Log: c.Logger}
+	s.bundle = &authority.Bundle{Client: registrations, Name: c.APIService, CA: s.authority.CertPEM(),
+		Check: s.authority.Check, Log: c.Logger}
 	s.signer = &authority.Signer{Client: s.client, Authority: s.authority, Log: c.Logger,
 		Agents: authority.Agents{Namespace: c.Namespace, Account: c.AgentAccount}}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -136,7 +137,7 @@ func (s *Server) join(w http.ResponseWriter, req *http.Request, pod, agent *core
 		return
 	}
 	defer done()
-	answer, err := s.reach.session(req.Context(), agent, session, req)
+	answer, err := s.asked(req.Context(), pod, agent, session, req)
 	if err != nil {
 		r.Error(err)
 		return
@@ -148,6 +149,32 @@ func (s *Server) join(w http.ResponseWriter, req *http.Request, pod, agent *core
 			r.Error(apierrors.NewInternalError(err))
 		}
 	}), told.ended).ServeHTTP(w, req)
+}
+
+// asked asks an agent for a session. Where nobody listens, the next one that is told of is asked, for readyTime.
+func (s *Server) asked(ctx context.Context, pod, agent *corev1.Pod, session wire.Session, client *http.Request) (
+	*streams.Answer, error) {
+	patience, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	for {
+		next := s.agents.next()
+		answer, err := s.reach.session(ctx, agent, session, client)
+		if _, none := errors.AsType[nobody](err); !none {
+			return answer, err
+		}
+		now, oerr := s.agents.of(patience, pod, readyTime)
+		if oerr != nil {
+			return nil, err
+		}
+		if now.UID == agent.UID && now.Status.PodIP == agent.Status.PodIP {
+			select {
+			case <-next:
+			case <-patience.Done():
+				return nil, err
+			}
+		}
+		agent = now
+	}
 }
 
 // speaks refuses a client that speaks another protocol than the agents do.

@@ -139,7 +139,7 @@ func findPod(ctx context.Context, o engines.Options, pod wire.Pod) (*byrpc.CRI, 
 	defer cancel()
 	runtime, err := byrpc.NewCRI(ctx, o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the node's container runtime: %w", err)
+		return nil, nil, forInstaller(err)
 	}
 	p, err := runtime.Pod(ctx, nameOf(pod))
 	if err != nil && ctx.Err() == context.DeadlineExceeded {

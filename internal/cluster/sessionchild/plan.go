@@ -50,11 +50,23 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 			"its log and state under /c/.wherry/%s", t.Name, t.FolderName(), t.FolderName()))
 	}
 	if w.As == wire.Shell {
+		if w.TTY {
+			p.notes = append(p.notes, whatItIs(w))
+		}
 		return p, nil
 	}
 	beside, notes := neighbours(w, pod)
 	p.request.Beside, p.notes = beside, append(p.notes, notes...)
 	return p, nil
+}
+
+// whatItIs tells somebody at a terminal what he has and for how long. (Pure.)
+func whatItIs(w wire.Session) string {
+	text := "in container " + w.Container
+	if len(w.Order) > 1 {
+		text += fmt.Sprintf(" (--target names another one of %s)", strings.Join(w.Order, ", "))
+	}
+	return fmt.Sprintf("%s, for %s (--ttl)", text, time.Duration(w.Seconds)*time.Second)
 }
 
 // anyProcess is the one of a container of the pod that runs, where its runtime keeps none for the pod itself, with the

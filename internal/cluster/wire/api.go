@@ -55,8 +55,8 @@ const (
 const (
 	// ReasonNoAgent: no agent is meant to run on the pod's node. The client may debug in another way (DA-10).
 	ReasonNoAgent = "NoDebugAgent"
-	// ReasonAgentUnreachable: one runs there, or is to, and cannot be asked now. It may be in a moment, so that nothing is
-	// to be done to the pod because of it.
+	// ReasonAgentUnreachable: one runs there, or is to, and cannot be asked now. It may be in a moment, so that nothing
+	// is to be done to the pod because of it.
 	ReasonAgentUnreachable = "DebugAgentUnreachable"
 	// ReasonPodNotOnNode: the pod has no containers where it is said to run, or is another than the one that was meant.
 	ReasonPodNotOnNode = "PodNotOnNode"

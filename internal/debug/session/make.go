@@ -160,8 +160,8 @@ func markDead(err *apierrors.StatusError) *apierrors.StatusError {
 	return err
 }
 
-// orDead marks what keeps a debug container from starting, if by now there is nothing to inspect by it: what ran when it
-// was asked for has ended while it was made.
+// orDead marks what keeps a debug container from starting, if by now there is nothing to inspect by it: what ran when
+// it was asked for has ended while it was made.
 func orDead(err error, pod *corev1.Pod, s options.Session) error {
 	refused, is := errors.AsType[*apierrors.StatusError](err)
 	if !is || refused.ErrStatus.Details == nil || !s.UnlessDead || pod == nil || !podspec.IsDead(pod, s.Target) {
