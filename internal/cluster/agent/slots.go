@@ -34,7 +34,9 @@ func (s *slots) session(by string) (giveBack func(), err error) {
 	case s.all >= mostSessions:
 		return nil, fmt.Errorf("%d debug sessions run on this node: end one of them, or wait", s.all)
 	case s.of[by] >= mostOfOne:
-		return nil, fmt.Errorf("%d debug sessions of %s run on this node, and nobody has more: end one of them, or wait", s.of[by], by)
+		return nil,
+			fmt.Errorf("%d debug sessions of %s run on this node, and nobody has more: end one of them, or wait",
+				s.of[by], by)
 	}
 	s.all++
 	s.of[by]++
