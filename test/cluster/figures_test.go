@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -81,16 +82,18 @@ func report(b *testing.B, name string, of []time.Duration) {
 // prompt runs a command on a terminal until a shell's prompt is there.
 func (u user) prompt(program string, args ...string) time.Duration {
 	u.t.Helper()
-	cmd := u.command(u.t.Context(), program, args...)
+	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	defer cancel()
+	cmd := u.command(ctx, program, args...)
 	began := time.Now()
-	terminal, err := pty.Start(cmd)
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		u.t.Fatal(err)
 	}
 	defer terminal.Close()
 	var said bytes.Buffer
 	buffer := make([]byte, 4096)
-	for !bytes.HasSuffix(said.Bytes(), []byte("# ")) {
+	for !bytes.Contains(said.Bytes(), []byte("# ")) {
 		n, err := terminal.Read(buffer)
 		if err != nil {
 			u.t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, said.Bytes())

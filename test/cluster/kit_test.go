@@ -58,7 +58,7 @@ func (u user) command(ctx context.Context, program string, args ...string) *exec
 // run runs a program, with nothing to read but what is given.
 func (u user) run(in, program string, args ...string) result {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.t.Context()), patience) // also to clean up
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := u.command(ctx, program, args...)

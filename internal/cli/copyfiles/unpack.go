@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"time"
 )
@@ -173,16 +172,17 @@ func (u *Unpacker) replaceable(to string, there fs.FileInfo) error {
 // zeros. A container's file may be terabytes of holes, which took no room there and would fill the disk here.
 func withHoles(f *os.File, content io.Reader, at *int64, size int64) error {
 	buffer := make([]byte, 256<<10)
-	var zeros [4096]byte
 	for {
 		n, err := io.ReadFull(content, buffer)
-		for part := range slices.Chunk(buffer[:n], len(zeros)) {
-			if !bytes.Equal(part, zeros[:len(part)]) {
-				if _, err := f.WriteAt(part, *at); err != nil {
+		for part := buffer[:n]; len(part) > 0; {
+			data, zeros := split(part)
+			if len(data) > 0 {
+				if _, err := f.WriteAt(data, *at); err != nil {
 					return err
 				}
 			}
-			*at += int64(len(part))
+			*at += int64(len(data) + zeros)
+			part = part[len(data)+zeros:]
 		}
 		switch {
 		// of the last piece, not of the archive
@@ -194,6 +194,35 @@ func withHoles(f *os.File, content io.Reader, at *int64, size int64) error {
 			return err
 		}
 	}
+}
+
+// block is how many zeros one after the other are worth a hole.
+const block = 4096
+
+// split tells how a part of a file begins: with data, and so many zeros after it, in whole blocks.
+func split(part []byte) (data []byte, zeros int) {
+	var none [block]byte
+	empty := func(at int) (int, bool) {
+		end := min(at+block, len(part))
+		return end, bytes.Equal(part[at:end], none[:end-at])
+	}
+	at := 0
+	for at < len(part) {
+		end, is := empty(at)
+		if is {
+			break
+		}
+		at = end
+	}
+	data = part[:at]
+	for at < len(part) {
+		end, is := empty(at)
+		if !is {
+			break
+		}
+		at = end
+	}
+	return data, at - len(data)
 }
 
 // finish gives the folders their modes and times, the innermost first.

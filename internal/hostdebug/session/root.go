@@ -4,7 +4,6 @@ package session
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/containerd/containerd/v2/pkg/archive"
 	"github.com/opencontainers/runtime-spec/specs-go"
