@@ -52,3 +52,19 @@ func Ask(ctx context.Context, client *http.Client, base *url.URL) (bool, error) 
 	}
 	return Is(text), nil
 }
+
+// Serves asks the server whose API is at base for an API's path, such as /apis/example.com/v1, and returns the status
+// of its answer: 200 where it is served.
+func Serves(ctx context.Context, client *http.Client, base *url.URL, path string) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(path).String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}

@@ -145,6 +145,11 @@ func (d *Debug) ImageOrToolbox() string {
 	return d.Image
 }
 
+// AnnouncementBeside says that a debugger beside a pod is asked for.
+func (d *Debug) AnnouncementBeside(pod string) string {
+	return fmt.Sprintf("debugger beside pod %s, image %s; the pod is not changed", pod, d.ImageOrToolbox())
+}
+
 // Announcement says that a debug container is asked for.
 func (d *Debug) Announcement(pod, name string) string {
 	return fmt.Sprintf("debug container %s in pod %s, image %s", name, pod, d.ImageOrToolbox())

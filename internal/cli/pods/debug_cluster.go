@@ -58,7 +58,7 @@ func (f *debugFlags) beside(ctx context.Context, t cmdline.Terminal, pod string,
 		end = "\r\n"
 	}
 	tell := reach.Notices{Before: func() {
-		f.say(t, "debugger beside pod %s, image %s; the pod is not changed", pod, f.ImageOrToolbox())
+		f.say(t, "%s", f.AnnouncementBeside(pod))
 	}}
 	if !f.Quiet {
 		tell.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }

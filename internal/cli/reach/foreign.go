@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +55,7 @@ func (c *Client) foreign(ctx context.Context, base *url.URL) (*Foreign, error) {
 	}
 	f := &Foreign{why: fmt.Sprintf("the API server at %s is not Wherry's, and would take this for a command in the pod's own container",
 		base.Host)}
-	status, err := serves(ctx, client, base)
+	status, err := serverkind.Serves(ctx, client, base, wire.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -78,24 +77,6 @@ func advice(status int) string {
 	}
 	return fmt.Sprintf("; whether %s is installed in this cluster cannot be told: it answers %d %s when it is asked for %s",
 		wire.Group, status, http.StatusText(status), wire.Base)
-}
-
-// patience bounds the wait for an answer about what a cluster has.
-const patience = 10 * time.Second
-
-// serves asks whether a cluster has debug.wherry.dev: by the status of the answer.
-func serves(ctx context.Context, client *http.Client, base *url.URL) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(wire.Base).String(), nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	return resp.StatusCode, resp.Body.Close()
 }
 
 // NoAgent tells whether a cluster has debug.wherry.dev but no agent on the pod's node (DA-10).

@@ -43,8 +43,10 @@ func (c *Client) Stream(ctx context.Context, t cmdline.Terminal, namespace strin
 	if err != nil {
 		return cmdline.ExitUsage, err
 	}
-	if code, err, had := t.Had.Take(u); had {
-		return code, asStatus(err)
+	if !s.Wherrys() || !t.Had.Beside() {
+		if code, err, had := t.Had.Take(u); had {
+			return code, asStatus(err)
+		}
 	}
 	if s.Wherrys() {
 		if foreign, err := c.foreign(ctx, base); err != nil {
@@ -56,6 +58,9 @@ func (c *Client) Stream(ctx context.Context, t cmdline.Terminal, namespace strin
 			s = *s.InCluster
 			if u, err = s.URL(base, namespace); err != nil {
 				return cmdline.ExitUsage, err
+			}
+			if code, err, had := t.Had.Take(u); had {
+				return code, asStatus(err)
 			}
 			show.Pulls = false // the agents' pulls are not events
 		}

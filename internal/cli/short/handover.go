@@ -16,6 +16,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 )
 
 // handedOver is the variable of the environment that makes the file begin with the main program
@@ -97,6 +98,16 @@ func (o *Outcome) Take(u *url.URL) (code int, err error, had bool) {
 			true
 	}
 	return o.code, o.err, true
+}
+
+// Beside tells whether the session was one of debug.wherry.dev, in place of the one that Wherry's server alone
+// understands.
+func (o *Outcome) Beside() bool {
+	if o == nil {
+		return false
+	}
+	u, err := url.Parse(o.url)
+	return err == nil && strings.Contains(u.Path, wire.Base+"/")
 }
 
 // Param is a parameter of the request that the session was; empty without one. The main program asks for the same.

@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/serverkind"
@@ -44,6 +45,15 @@ type plan struct {
 	pull         *pulling.Wait // what may have to be waited for; nil if no image is needed
 	whole        bool          // nothing is left to do when it has ended
 	stranger     *url.URL      // the server that is first to be asked whether it is Wherry's; nil if it need not be
+	beside       *beside       // what is asked for where it is not; nil: the main program is to see to it
+}
+
+// beside is a session of debug.wherry.dev, where that is installed in a cluster that is not Wherry's (DA-05).
+type beside struct {
+	ask.Session
+	url          *url.URL
+	announcement string
+	talks        bool
 }
 
 // plan is the session that the arguments ask for; false if the main program is to see to them.
@@ -84,9 +94,11 @@ func (w world) debug(args []string) (*plan, bool) {
 	if d.Complete(fl, w.in) != nil {
 		return nil, false
 	}
-	p := &plan{Session: d.First(pod, command), quiet: d.Quiet}
+	p := &plan{Session: d.First(pod, command), quiet: d.Quiet, beside: &beside{talks: !d.Quiet,
+		Session: d.Shell(pod, command, false, ask.Limits{}, w.getenv("TERM"))}}
 	if p.talks = d.Talks(w.err); p.talks {
 		p.announcement = d.Announcement(pod, debugask.FirstName)
+		p.beside.announcement = d.AnnouncementBeside(pod)
 	}
 	return w.at(where, p)
 }
@@ -115,7 +127,11 @@ func (w world) exec(args []string) (*plan, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return w.at(where, &plan{Session: s, whole: true, quiet: e.Quiet})
+	p := &plan{Session: s, whole: true, quiet: e.Quiet}
+	if s.InCluster != nil {
+		p.beside = &beside{Session: *s.InCluster}
+	}
+	return w.at(where, p)
 }
 
 func flags() *pflag.FlagSet {
@@ -146,6 +162,11 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 	}
 	if p.Wherrys() && path != datadir.Kubeconfig(where.DataDir) {
 		p.stranger = target.Base
+		if p.beside != nil {
+			if p.beside.url, err = p.beside.URL(target.Base, target.Namespace); err != nil {
+				return nil, false
+			}
+		}
 	}
 	if container := pulling.Container(p.Query); container != "" && !p.quiet {
 		p.pull = &pulling.Wait{Container: container, Events: pulling.Events(asker(target.Server), target.Base,
@@ -190,8 +211,12 @@ func (w world) proxied() bool {
 func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	server := p.server
 	if p.stranger != nil {
-		if is, err := serverkind.Ask(ctx, asker(server), p.stranger); err != nil || !is {
+		is, err := serverkind.Ask(ctx, asker(server), p.stranger)
+		switch {
+		case err != nil:
 			return nil
+		case !is:
+			return w.carryBeside(ctx, p)
 		}
 	}
 	server.Connected = func() { w.say(p, p.announcement) }
@@ -213,6 +238,38 @@ func (w world) carry(ctx context.Context, p *plan) *Outcome {
 		return nil
 	}
 	return &Outcome{url: p.url.String(), code: code, err: err}
+}
+
+// carryBeside carries the session of debug.wherry.dev, where that is installed. What is refused the main program asks
+// for again: it knows what to do then, and nothing has been done.
+func (w world) carryBeside(ctx context.Context, p *plan) *Outcome {
+	b := p.beside
+	if b == nil {
+		return nil
+	}
+	if status, err := serverkind.Serves(ctx, asker(p.server), p.stranger, wire.Base); err != nil ||
+		status != http.StatusOK {
+		return nil
+	}
+	server := p.server
+	server.Connected = func() { w.say(p, b.announcement) }
+	if b.talks {
+		server.Note = func(text string) { w.say(p, text) }
+	}
+	out, errs := b.Outputs(w.out, w.err)
+	defer plain.Flush(out)
+	defer plain.Flush(errs)
+	r := session.Request{Dial: server.Dial, URL: b.url, Stdout: out, Stderr: errs, TTY: b.TTY}
+	if b.Stdin {
+		r.Stdin = w.in
+	}
+	code, err := r.Run(ctx)
+	if _, refused := errors.AsType[*session.Refusal](err); refused || err != nil && !session.Reached(err) ||
+		errors.Is(err, session.ErrNoWebSocket) {
+		return nil
+	}
+	p.whole = true // the pod was not changed, so that nothing is left to do in it
+	return &Outcome{url: b.url.String(), code: code, err: err}
 }
 
 // say tells the user of a session. The terminal may be in raw mode, where a new line does not begin at the left by

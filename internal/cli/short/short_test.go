@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	debugwire "github.com/wherryproject/wherry/internal/debug/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -218,7 +221,9 @@ func TestCarryToAnother(t *testing.T) {
 			_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2"}`)
 			return
 		}
-		asked++
+		if r.URL.Path != wire.Base { // whether that is served may be asked
+			asked++
+		}
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer srv.Close()
@@ -234,6 +239,75 @@ func TestCarryToAnother(t *testing.T) {
 		if o := w.carry(t.Context(), p); asked != want || want == 0 && o != nil {
 			t.Errorf("%s: asked %d times, %+v", line, asked, o)
 		}
+	}
+}
+
+// DA-05: in a cluster that is not Wherry's and has its debugging, the session beside the pod is asked for, once; what is refused is the
+// main program's to ask for again, which knows what to do then.
+func TestCarryBeside(t *testing.T) {
+	up := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
+	shell, image := wire.Base+"/namespaces/work/pods/web/shell", wire.Base+"/namespaces/work/pods/web/exec"
+	for line, c := range map[string]struct {
+		path, query string
+		end         string // of the session; "": it is refused; "-": it is cut off
+		code        int
+		none, whole bool
+		says        string
+	}{
+		"debug web -- ls -l":              {shell, "command=ls&command=-l&stderr=true&stdin=true&stdout=true", `{"status":"Success"}`, 0, false, true, "a note\n"},
+		"debug web -q --ttl 1m -m i -u 5": {shell, "image=i&stderr=true&stdin=true&stdout=true&ttl=1m0s&user=5", `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}`, 3, false, true, ""},
+		"debug web --target main":         {shell, "container=main&stderr=true&stdin=true&stdout=true", "-", session.ExitFailed, false, true, "a note\n"},
+		"debug web":                       {shell, "stderr=true&stdin=true&stdout=true", "", 0, true, false, ""},
+		"exec web -m audit:1 -- ls":       {image, "command=ls&image=audit%3A1&stderr=true&stdout=true", `{"status":"Success"}`, 0, false, true, ""},
+	} {
+		t.Run(line, func(t *testing.T) {
+			var asked []string
+			srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/version":
+					_, _ = io.WriteString(w, `{"gitVersion":"v1.37.2"}`)
+					return
+				case wire.Base:
+					return
+				}
+				asked = append(asked, r.URL.Path+"?"+r.URL.Query().Encode())
+				if c.end == "" {
+					w.WriteHeader(http.StatusNotFound)
+					_, _ = io.WriteString(w, `{"kind":"Status","status":"Failure","message":"no agent","reason":"NoDebugAgent","code":404}`)
+					return
+				}
+				conn, err := up.Upgrade(w, r, http.Header{debugwire.HeaderNote: {"a note"}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				if c.end != "-" {
+					if err := conn.WriteMessage(websocket.BinaryMessage, []byte("\x03"+c.end)); err != nil {
+						t.Error(err)
+					}
+				}
+			}))
+			defer srv.Close()
+			path := config(t, srv.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+			w := of(map[string]string{"KUBECONFIG": path}, append([]string{"wherry"}, strings.Fields(line)...)...)
+			var errs bytes.Buffer
+			w.err = &errs
+			p, ok := w.plan()
+			if !ok {
+				t.Fatal("no plan")
+			}
+			o := w.carry(t.Context(), p)
+			if want := []string{c.path + "?" + c.query}; !slices.Equal(asked, want) {
+				t.Errorf("asked for %q, want %q", asked, want)
+			}
+			if (o == nil) != c.none || o != nil && (o.code != c.code || !o.Beside() || (o.err != nil) != (c.end == "-")) || errs.String() != c.says {
+				t.Errorf("%+v, said %q", o, errs.String())
+			}
+			if p.whole != (c.whole || strings.HasPrefix(line, "exec")) {
+				t.Errorf("whole is %v", p.whole)
+			}
+		})
 	}
 }
 
