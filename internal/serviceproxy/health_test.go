@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ func TestHealthPort(t *testing.T) {
 	var crowd []net.Conn
 	for i := range 10 * most {
 		c, err := elsewhere.DialContext(t.Context(), "tcp", address([]int32{web, empty}[i%2]))
+		if errors.Is(err, syscall.ECONNRESET) { // it was turned away before it knew that it was let in
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +56,7 @@ func TestHealthPort(t *testing.T) {
 	}
 	// All but the last are gone, and not because their time was over.
 	deadline := time.Now().Add(healthTime / 2)
-	for _, c := range crowd[:9*most] {
+	for _, c := range crowd[:max(0, len(crowd)-most)] {
 		if err := c.SetReadDeadline(deadline); err != nil {
 			t.Fatal(err)
 		}
