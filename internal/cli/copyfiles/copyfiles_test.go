@@ -5,6 +5,7 @@ package copyfiles
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,6 +19,16 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// unpack makes what one stream holds, and returns how many entries were made.
+func unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
+	u, err := New(folder, name, skipped)
+	if err != nil {
+		return 0, err
+	}
+	err = u.From(r)
+	return u.made, errors.Join(err, u.Close())
+}
 
 func never(t *testing.T) func(string, string) {
 	return func(path, why string) { t.Errorf("left out: %s: %s", path, why) }
@@ -63,7 +74,7 @@ func TestThereAndBack(t *testing.T) {
 	if len(left) != 1 || left[0] != filepath.Join(tree, "fifo") {
 		t.Errorf("left out %v, want the fifo", left)
 	}
-	if n, err := Unpack(&stream, to, "new", never(t)); err != nil || n != 9 {
+	if n, err := unpack(&stream, to, "new", never(t)); err != nil || n != 9 {
 		t.Fatalf("made %d entries, %v", n, err)
 	}
 	for name, mode := range map[string]fs.FileMode{"plain": 0o644, "run": 0o755, "sealed": 0o400, "deep/er/file": 0o600} {
@@ -98,7 +109,7 @@ func TestAllOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if _, err := Unpack(&b, dir, name, never(t)); err != nil {
+		if _, err := unpack(&b, dir, name, never(t)); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range []string{"bin/a", "bin/b", "bin-file"} {
@@ -126,7 +137,7 @@ func TestSingleFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "b"), []byte("old and longer"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(pack(), dir, "b", never(t)); err != nil {
+	if _, err := unpack(pack(), dir, "b", never(t)); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "b")); err != nil || string(text) != "new" {
@@ -135,14 +146,14 @@ func TestSingleFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "c"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(pack(), dir, "c", never(t)); err == nil || !strings.Contains(err.Error(), "is a folder") {
+	if _, err := unpack(pack(), dir, "c", never(t)); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("over a folder: %v", err)
 	}
 	pipe := filepath.Join(dir, "d")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(pack(), dir, "d", never(t)); err == nil || !strings.Contains(err.Error(), "is a device, pipe or socket") {
+	if _, err := unpack(pack(), dir, "d", never(t)); err == nil || !strings.Contains(err.Error(), "is a device, pipe or socket") {
 		t.Errorf("over a pipe: %v", err)
 	}
 	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
@@ -202,7 +213,7 @@ func TestNothingGetsOut(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Unpack(&b, in, "t", never(t)); err == nil {
+			if _, err := unpack(&b, in, "t", never(t)); err == nil {
 				t.Error("it was not refused")
 			}
 			if now := outside(t, dir); !maps.Equal(was, now) {
@@ -234,7 +245,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.Mkdir(in, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = Unpack(io.LimitReader(bytes.NewReader(stream), 1<<20), in, "t", func(string, string) {}) // any error is fine
+		_, _ = unpack(io.LimitReader(bytes.NewReader(stream), 1<<20), in, "t", func(string, string) {}) // any error is fine
 		if now := outside(t, dir); len(now) != 1 {
 			t.Errorf("outside there is now %v", now)
 		}
@@ -256,7 +267,7 @@ func TestCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []int{700, stream.Len() / 2} {
-		if _, err := Unpack(bytes.NewReader(stream.Bytes()[:part]), to, "file", none); err == nil {
+		if _, err := unpack(bytes.NewReader(stream.Bytes()[:part]), to, "file", none); err == nil {
 			t.Error("a stream that ends in the middle is well")
 		}
 	}
@@ -264,7 +275,7 @@ func TestCutOff(t *testing.T) {
 	if text, rerr := os.ReadFile(filepath.Join(to, "file")); err != nil || rerr != nil || string(text) != "old" || len(entries) != 1 {
 		t.Errorf("%q, %v, %v, %v", text, entries, err, rerr)
 	}
-	if _, err := Unpack(&stream, to, "file", none); err != nil {
+	if _, err := unpack(&stream, to, "file", none); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(to, "file")); err != nil || len(text) != 1<<20 {
@@ -290,7 +301,7 @@ func TestZerosTakeNoRoom(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(&b, dir, "a", never(t)); err != nil {
+	if _, err := unpack(&b, dir, "a", never(t)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "a"))

@@ -15,20 +15,10 @@ import (
 	"time"
 )
 
-// Unpack makes in folder what a tar stream holds: one file or tree, whose first name is replaced by name. Owners are
-// the user's own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped.
-// An existing file is replaced when the new one is whole; an existing folder is added to; a device, pipe or socket that
-// is in the way is an error. It returns how many entries were made.
-func Unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
-	u, err := New(folder, name, skipped)
-	if err != nil {
-		return 0, err
-	}
-	err = u.From(r)
-	return u.made, errors.Join(err, u.Close())
-}
-
-// Unpacker makes what a tar stream holds, as Unpack does, and goes on with a second stream where a first one was cut.
+// Unpacker makes in a folder what a tar stream holds: one file or tree, whose first name is replaced by another. Owners
+// are the user's own; modes (without setuid) and times are kept. Devices and the like are left out and reported. An
+// existing file is replaced when the new one is whole; an existing folder is added to; a device, pipe or socket that is
+// in the way is an error. Where a stream was cut, it goes on with a second one.
 type Unpacker struct {
 	root    *os.Root
 	name    string
@@ -39,7 +29,7 @@ type Unpacker struct {
 	part    *part // of a file that is not whole; nil: none
 }
 
-// New returns an Unpacker into a folder.
+// New returns an Unpacker into a folder; name takes the place of the first name, and skipped is told what is left out.
 func New(folder, name string, skipped func(path, why string)) (*Unpacker, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
