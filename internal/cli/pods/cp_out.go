@@ -88,6 +88,9 @@ func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpa
 // passes tells whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the
 // server or the container has decided does not pass.
 func passes(err error) bool {
+	if _, here := errors.AsType[final](err); here {
+		return false
+	}
 	if refusal, is := errors.AsType[*apierrors.StatusError](err); is {
 		code := refusal.ErrStatus.Code
 		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
@@ -118,16 +121,24 @@ func (f *cpFlags) once(ctx context.Context, o other, files ask.Archive, told io.
 	} else {
 		_ = w.Close() // as above
 	}
-	return errors.Join(err, ignore(<-unpacked, err))
+	here := <-unpacked
+	switch {
+	case here == nil, copyfiles.Cut(here) && err != nil: // that follows from what the other side has met
+		return err
+	case copyfiles.Cut(here):
+		return here
+	case err == nil:
+		err = here
+	}
+	return final{err}
 }
 
-// ignore drops an error that only follows from another.
-func ignore(err, cause error) error {
-	if cause != nil {
-		return nil
-	}
-	return err
-}
+// final is trouble on this side, or with what has come: a full disk, a name that is refused. To go on would meet it
+// again.
+type final struct{ error }
+
+// Unwrap is for package errors.
+func (f final) Unwrap() error { return f.error }
 
 // baseOf is the name of what a path means; "/" if it is all that is in a folder, as FOLDER/. says.
 func baseOf(text string) string {

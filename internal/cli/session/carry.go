@@ -89,23 +89,25 @@ func pour(to io.Writer, from io.Reader) error {
 	return lostIf(err)
 }
 
-// lostError is the end of a connection on which no status came.
-type lostError struct{ error }
+// LostError is the end of a connection on which no status came.
+type LostError struct{ Err error }
+
+func (l LostError) Error() string { return l.Err.Error() }
 
 // Unwrap is for package errors.
-func (l lostError) Unwrap() error { return l.error }
+func (l LostError) Unwrap() error { return l.Err }
 
 // Lost tells whether an error of a session is that its connection ended before the server said how the command did.
 func Lost(err error) bool {
-	_, is := errors.AsType[lostError](err)
+	_, is := errors.AsType[LostError](err)
 	return is
 }
 
 func lost(err error) error {
 	if websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		return lostError{errors.New("the server ended the session without saying how the command did")}
+		return LostError{errors.New("the server ended the session without saying how the command did")}
 	}
-	return lostError{fmt.Errorf("the connection was lost before the server said how the command did: %w", err)}
+	return LostError{fmt.Errorf("the connection was lost before the server said how the command did: %w", err)}
 }
 
 func lostIf(err error) error {
