@@ -47,6 +47,9 @@ func TestAgreesWithBusybox(t *testing.T) {
 		for name, list := range of {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				if isolated(name) && os.Geteuid() != 0 {
+					t.Skip("only root has a network of its own, in which this prints what is known")
+				}
 				for _, c := range list {
 					found, err := c.compare(t, fresh, busybox)
 					if err != nil {
@@ -126,6 +129,9 @@ func (c invocation) judge(
 	if found = differences(theirs, ours); len(found) == 0 {
 		return nil, nil
 	}
+	if onlyBusybox(c.args[0]) {
+		return found, nil
+	}
 	for _, dir := range []string{"/usr/bin", "/bin", "/usr/sbin"} {
 		program := filepath.Join(dir, c.args[0])
 		if to, err := filepath.EvalSymlinks(program); err != nil || strings.HasSuffix(to, "busybox") {
@@ -157,7 +163,13 @@ func (c invocation) differences(theirs, ours outcome) (found []finding) {
 	if c.args[0] == "find" { // which finds files in the order of the folder
 		theirs.stdout, ours.stdout = sorted(theirs.stdout), sorted(ours.stdout)
 	}
+	if of := shape(c.args[0]); of != nil {
+		theirs.stdout, ours.stdout = of(theirs.stdout), of(ours.stdout)
+	}
 	differ("stdout", brief(theirs.stdout), brief(ours.stdout))
+	if c.args[0] == "vi" {
+		theirs.files, ours.files = withoutFolder(theirs.files), withoutFolder(ours.files)
+	}
 	differ("files", theirs.files, ours.files)
 	// A command that is not used as it is meant ends with 2 in all of the toolbox; in busybox it is 1 mostly.
 	if usage := ours.code == 2 && strings.Contains(ours.stderr, "(see --help)") && theirs.code > 0 && theirs.stderr != ""; !usage {
@@ -254,7 +266,9 @@ func (c invocation) run(t *testing.T, fresh map[string]string, program, path str
 		defer in.Close()
 		cmd.Stdin = in
 	}
-	err = cmd.Run()
+	if err = c.start(cmd); err == nil {
+		err = cmd.Wait()
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
 		return o, fmt.Errorf("%w (%w)", ctx.Err(), err)

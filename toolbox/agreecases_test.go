@@ -57,7 +57,7 @@ func readInvocations(t *testing.T) (all []invocation) {
 		case n > 0 && slices.Contains(excused, a.Name):
 			t.Errorf("%s has invocations: take it out of uncompared.txt", a.Name)
 		case n > 0 && n < leastInvocations:
-			t.Errorf("%s has %d invocations, %d are wanted", a.Name, n, leastInvocations)
+			t.Errorf("%s has %d invocations, want %d", a.Name, n, leastInvocations)
 		}
 	}
 	return all

@@ -147,7 +147,7 @@ awk 'NR == 2 { print $1; exit 3 }' f; echo $?`, "3\ny\nb\n3\n", 0},
 		{"which", "", `which sh | xargs basename; which nothing`, "sh\n", 1},
 		{"bad signal", "", `kill -NOPE 1`, "kill: signal \"NOPE\" is not known (see --help)\n", 2},
 		{"colours", "", `touch f; ls --color=auto; ls --color; ls --all=x`, "f\nf\nls: --all takes no value (see --help)\n", 2},
-		{"missing argument", "", `chown root`, "chown: 2 arguments are wanted, there are 1 (see --help)\n", 2},
+		{"missing argument", "", `chown root`, "chown: expected at least 2 arguments, got 1 (see --help)\n", 2},
 		{"printf", "", `printf '%s-%03d\n' a 7; echo -n x; echo -e 'a\tb'`, "a-007\nxa\tb\n", 0},
 		{"ip", "", `ip addr show lo | grep -c 127.0.0.1/8; ip link | grep -c '1: lo'; ip route flush all`, "1\n1\nip: \"flush\" is not supported: only show is (see --help)\n", 2},
 	} {

@@ -62,10 +62,11 @@ func TestShellScripts(t *testing.T) {
 		"of one program":             {`echo x >f; cat /dev/fd/5 5<f; echo $?; false 5<f; echo $?; true 5<nope; echo $?`, "x\n0\n1\nsh: open .*/nope: no such file or directory\n1\n", 0},
 		"by a variable":              {`exec 7>f; fd=7; echo x >&$fd; cat f; echo both >&g; cat g; echo over >|g; cat g`, "x\nboth\nover\n", 0},
 
-		"read -t":              {`(sleep 60 & echo $! >p; wait) 2>/dev/null | { read -t 0.05 x; echo $?; until test -s p; do :; done; kill $(cat p); }`, "142\n", 0},
-		"read -n, -N, -d":      {`read -n 2 a <<<abcd; echo $a; read -d : a b <<<'1 2 3:4'; echo "$a|$b"; printf 'x\ny' >f; read -N 3 a <f; echo "$a"; printf 'a\000b\000' >g; while read -d '' w; do echo $w; done <g`, "ab\n1\\|2 3\nx\ny\na\nb\n", 0},
-		"read at the end":      {`read -t 60 a </dev/null; echo $?; read -t 60 a <<<' yes '; echo "$?$a"; read -t 0 </dev/null; echo $?; read -q`, "1\n0yes\n0\nread: unknown flag -q: .*\n", 2},
-		"history is a command": {`history; echo $?`, "0\n", 0},
+		"read -t":                    {`(sleep 60 & echo $! >p; wait) 2>/dev/null | { read -t 0.05 x; echo $?; until test -s p; do :; done; kill $(cat p); }`, "142\n", 0},
+		"read -t of what never ends": {`read -t 0.05 x </dev/zero; echo $?; yes 'a\' | { read -t 0.05 x; echo $?; }; read -t 60 -n 3 x </dev/zero; echo $?`, "142\n142\n0\n", 0},
+		"read -n, -N, -d":            {`read -n 2 a <<<abcd; echo $a; read -d : a b <<<'1 2 3:4'; echo "$a|$b"; printf 'x\ny' >f; read -N 3 a <f; echo "$a"; printf 'a\000b\000' >g; while read -d '' w; do echo $w; done <g`, "ab\n1\\|2 3\nx\ny\na\nb\n", 0},
+		"read at the end":            {`read -t 60 a </dev/null; echo $?; read -t 60 a <<<' yes '; echo "$?$a"; read -t 0 </dev/null; echo $?; read -q`, "1\n0yes\n0\nread: unknown flag -q: .*\n", 2},
+		"history is a command":       {`history; echo $?`, "0\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

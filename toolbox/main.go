@@ -116,8 +116,10 @@ func help(c *applet.Call) error {
 
 // applets lists all commands by name.
 func applets() []applet.Applet {
-	all := slices.Concat(capture.Applets(), copying.Applets(), edit.Applets(), files.Applets(), network.Applets(), procs.Applets(known), shell.Applets(known),
-		text.Applets(), trace.Applets(), []applet.Applet{{Name: "help", Usage: "[COMMAND]", Short: "List the commands, or a command's flags", Run: help}})
+	all := slices.Concat(capture.Applets(), copying.Applets(), edit.Applets(), files.Applets(), network.Applets(),
+		procs.Applets(known), shell.Applets(known), text.Applets(), trace.Applets(),
+		[]applet.Applet{{Name: "help", Usage: "[COMMAND]", Short: "List the commands, or a command's flags",
+			Run: help}})
 	slices.SortFunc(all, func(a, b applet.Applet) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }

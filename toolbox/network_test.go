@@ -129,7 +129,7 @@ func TestNC(t *testing.T) {
 	if got := udp.ended(t); got != "packet\n" {
 		t.Errorf("the UDP server got %q", got)
 	}
-	says(t, dir, "nc x", "nc: a host and a port are wanted \\(see --help\\)\n", 2)
+	says(t, dir, "nc x", "nc: missing host and port \\(see --help\\)\n", 2)
 }
 
 // ss and netstat show a socket that listens, ss also whose it is.
@@ -164,7 +164,7 @@ func TestSS(t *testing.T) {
 		{"ss -tnHa src " + l.Addr().String() + " sport != :1 | wc -l", `[12]\n`, 0}, // the other end may not be accepted yet
 		{"ss -s", `Total: \d+\nTCP: +\d+ \(estab [1-9]\d*, listen [1-9]\d*, .*\nTransport .*`, 0},
 		{"ss state open", `ss: state "open" is not known: .*`, 2},
-		{"ss -t sport", `ss: sport wants a value.*`, 2},
+		{"ss -t sport", `ss: sport needs a value.*`, 2},
 		{"ss -t '( sport = :1'", `ss: a \) is missing.*`, 2},
 	} {
 		says(t, t.TempDir(), c.line, c.want, c.code)

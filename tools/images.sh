@@ -4,8 +4,8 @@
 # Makes the image of wherry for clusters: images.sh VERSION LDFLAGS ARCH..., from the repository's root, after make build. It leaves an OCI
 # layout in dist/wherry-VERSION.oci and the same as an archive beside it.
 #
-# bin/wherry is taken for this machine's architecture. For another one the program is built here, with that one's toolbox and runc and without
-# what only a server carries (shim, CNI plug-in, pause image): the image is for debugging in clusters. That needs a C compiler for that
+# bin/wherry is taken for this machine's architecture. For another one the program is built here, with what debugging needs of that one's
+# helpers and without what only a server carries (shim, CNI plug-in, pause image): the image is for debugging in clusters. That needs a C compiler for that
 # architecture, which CC_arm64 and the like name (default: aarch64-linux-gnu-gcc, x86_64-linux-gnu-gcc), and libseccomp's static library.
 # On Debian: dpkg --add-architecture arm64, apt update, apt install gcc-aarch64-linux-gnu libseccomp-dev:arm64.
 set -euo pipefail
@@ -39,7 +39,7 @@ overlay() {
 	echo '{"Replace": {'
 	for file in "$bundle"/*; do
 		case $(basename "$file") in
-		toolbox.tar | runc.zst | SHA256SUMS) printf '"%s": "%s",\n' "$file" "$to/$(basename "$file")" ;;
+		toolbox.tar | runc.zst | wherry-first.zst | wherry-session.zst | SHA256SUMS) printf '"%s": "%s",\n' "$file" "$to/$(basename "$file")" ;;
 		*) printf '"%s": "",\n' "$file" ;;
 		esac
 	done
@@ -55,8 +55,11 @@ cross() {
 	TOOLBOX_ARCH=$arch TOOLBOX_LIST=bin/.helpers/toolbox tools/toolbox-image.sh "$to/toolbox" "$to/toolbox.tar"
 	GOARCH=$arch CGO_ENABLED=1 CC=$cc PKG_CONFIG_LIBDIR=$(libraries "$arch") go build -o "$to/runc" \
 		-tags 'seccomp netgo osusergo urfave_cli_no_docs' -ldflags '-s -w -extldflags -static' github.com/opencontainers/runc
-	go run ./tools/pack -o "$to/runc.zst" "$to/runc"
-	(cd "$to" && sha256sum runc toolbox.tar >SHA256SUMS)
+	GOARCH=$arch go build -o "$to/wherry-session" -ldflags '-s -w' ./cmd/wherry-session
+	"$cc" -static -Os -s -Wall -Wextra -o "$to/wherry-first" internal/hostdebug/first/first.c
+	local program
+	for program in runc wherry-first wherry-session; do go run ./tools/pack -o "$to/$program.zst" "$to/$program"; done
+	(cd "$to" && sha256sum runc wherry-first wherry-session toolbox.tar >SHA256SUMS)
 	overlay "$to" >"$to/overlay.json"
 	GOARCH=$arch go build -overlay "$to/overlay.json" -ldflags "$ldflags" -o "$to/main" ./cmd/wherry
 	GOARCH=$arch go build -overlay "$to/overlay.json" -ldflags '-s -w -T 0x40001000' -o "$to/short" ./cmd/wherry-short

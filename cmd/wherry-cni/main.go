@@ -14,5 +14,6 @@ import (
 
 func main() {
 	debug.SetGCPercent(-1) // lives for milliseconds
-	skel.PluginMainFuncs(network.Plugin(os.Stdout), version.PluginSupports("1.0.0", "1.1.0"), "Wherry's CNI plug-in: bridge, addresses and host ports of pods")
+	skel.PluginMainFuncs(network.Plugin(os.Stdout), version.PluginSupports("1.0.0", "1.1.0"),
+		"Wherry's CNI plug-in: bridge, addresses and host ports of pods")
 }

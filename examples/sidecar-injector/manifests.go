@@ -29,8 +29,8 @@ const (
 	validity = 365 * 24 * time.Hour
 )
 
-// manifests prints what has to be applied: the certificate's Secret, the Service, the injector's Pod, and the configuration that has
-// the API server ask it.
+// manifests prints what has to be applied: the certificate's Secret, the Service, the injector's Pod, and the
+// configuration that has the API server ask it.
 func manifests(out io.Writer, namespace, image string) error {
 	c, err := newCertificates(name + "." + namespace + ".svc")
 	if err != nil {
@@ -63,17 +63,20 @@ func kind(version, name string) metav1.TypeMeta {
 func injectorPod(meta metav1.ObjectMeta, image string) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: kind("v1", "Pod"), ObjectMeta: meta, Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{
-			Name: "webhook", Image: image, Args: []string{"serve", "-image", image}, ImagePullPolicy: corev1.PullIfNotPresent,
-			VolumeMounts: []corev1.VolumeMount{{Name: "certs", MountPath: "/certs", ReadOnly: true}},
+			Name: "webhook", Image: image, Args: []string{"serve", "-image", image},
+			ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: []corev1.VolumeMount{{Name: "certs",
+				MountPath: "/certs", ReadOnly: true}},
 			ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
-				HTTPGet: &corev1.HTTPGetAction{Scheme: corev1.URISchemeHTTPS, Path: "/ready", Port: intstr.FromInt32(8443)}}},
+				HTTPGet: &corev1.HTTPGetAction{Scheme: corev1.URISchemeHTTPS, Path: "/ready",
+					Port: intstr.FromInt32(8443)}}},
 		}},
-		Volumes: []corev1.Volume{{Name: "certs", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: meta.Name}}}},
+		Volumes: []corev1.Volume{{Name: "certs",
+			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: meta.Name}}}},
 	}}
 }
 
-// configuration asks about new pods that want the sidecar; if nobody answers, they are not created. The injector's own pod has no
-// such label: it must not need itself to start.
+// configuration asks about new pods that want the sidecar; if nobody answers, they are not created. The injector's own
+// pod has no such label: it must not need itself to start.
 func configuration(namespace string, ca []byte) *admissionv1.MutatingWebhookConfiguration {
 	none, path := admissionv1.SideEffectClassNone, "/inject"
 	return &admissionv1.MutatingWebhookConfiguration{
@@ -84,7 +87,8 @@ func configuration(namespace string, ca []byte) *admissionv1.MutatingWebhookConf
 			ClientConfig: admissionv1.WebhookClientConfig{CABundle: ca,
 				Service: &admissionv1.ServiceReference{Namespace: namespace, Name: name, Path: &path}},
 			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}},
+				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"pods"}}}},
 			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}},
 			SideEffects:             &none,
 			AdmissionReviewVersions: []string{"v1"},
@@ -98,8 +102,8 @@ type certificates struct{ ca, cert, key []byte }
 func newCertificates(host string) (*certificates, error) {
 	now := time.Now()
 	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name + " CA"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name + " CA"}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(validity), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -114,8 +118,9 @@ func newCertificates(host string) (*certificates, error) {
 		return nil, err
 	}
 	cert, err := sign(&x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, authority, key.Public(), caKey)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ type injector struct{ image string }
 
 func (i injector) serve(w http.ResponseWriter, req *http.Request) {
 	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxReview)).Decode(&review); err != nil || review.Request == nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxReview)).Decode(&review); err != nil ||
+		review.Request == nil {
 		http.Error(w, "this is not an AdmissionReview with a request", http.StatusBadRequest)
 		return
 	}

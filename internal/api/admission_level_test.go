@@ -52,12 +52,35 @@ func TestBindingsWarn(t *testing.T) {
 			t.Errorf("%s: warned of %q", role, said)
 		}
 	}
+	if said := widened(t, c, heard, w.ns, "deploy"); !strings.Contains(said, `Role "deploy" now lets those it is bound to become root`) {
+		t.Errorf("a role that becomes wider: warned of %q", said)
+	}
 	for _, level := range []string{"privileged", "baseline", "restricted"} { // somebody has decided
 		w.label(t, map[string]string{"pod-security.kubernetes.io/enforce": level})
 		if said := warned("edit"); said != "" {
 			t.Errorf("level %s: warned of %q", level, said)
 		}
+		if said := widened(t, c, heard, w.ns, "deploy-"+level); said != "" {
+			t.Errorf("level %s: warned of %q", level, said)
+		}
 	}
+}
+
+// widened makes a role that reads Deployments into one that writes them, and returns what that warned of.
+func widened(t *testing.T, c kubernetes.Interface, heard *warnings, ns, name string) string {
+	t.Helper()
+	rule := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}
+	role, err := c.RbacV1().Roles(ns).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules: []rbacv1.PolicyRule{rule}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard.take()
+	role.Rules[0].Verbs = []string{"get", "create"}
+	if _, err := c.RbacV1().Roles(ns).Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return heard.take()
 }
 
 // TestClusterBindingsWarn proves RS-11: so does who gives such a role everywhere, but not who makes an administrator.

@@ -27,7 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
-	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -36,75 +36,27 @@ import (
 func (s *Server) assemble() (err error) {
 	c := genericapiserver.NewConfig(s.data.schemes.Codecs)
 	c.EffectiveVersion = newEffectiveVersion()
-	cert, err := s.newServingCert()
-	if err != nil {
+	if err := s.addServing(c); err != nil {
 		return err
 	}
-	clientCA, err := dynamiccertificates.NewStaticCAContent("client-ca", s.who.ca.CertPEM())
-	if err != nil {
-		return err
-	}
-	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: s.ways.listener, Cert: cert, ClientCA: clientCA}
-	c.ExternalAddress = net.JoinHostPort(s.cfg.host(), strconv.Itoa(s.Port()))
-	c.LoopbackClientConfig = s.ways.loopback.config
-
 	c.Authentication.APIAudiences = s.cfg.Authentication.APIAudiences
 	c.Authentication.Authenticator = filters.AtDoor(s.cfg.Door, s.who.insiders.Before(s.who.requests.Request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.judges.rights.Authorize)
 	c.RequestInfoResolver = authz.WithStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
 	c.AdmissionControl = s.judges.admission.Plugins
-	s.putOnRecord(c)
-
-	names := apiopenapi.NewDefinitionNamer(s.data.schemes.External)
-	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(registry.Definitions, names)
-	c.OpenAPIConfig.Info.Title = "Kubernetes"
-	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(registry.Definitions, names)
-	c.OpenAPIV3Config.Info.Title = "Kubernetes"
-	c.SkipOpenAPIInstallation = true // the library makes all documents at the start: serveDocuments
-	s.served.openAPI = documents.Config{V2: c.OpenAPIConfig, V3: c.OpenAPIV3Config, Log: s.log}
-
-	long := genericfilters.BasicLongRunningRequestCheck(
-		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward",
-			timeline.Subresource))
-	c.LongRunningFunc = func(r *http.Request, info *request.RequestInfo) bool {
-		return long(r, info) || nodenetwork.IsWatch(r)
-	}
+	c.EquivalentResourceRegistry = dynamic.NewEquivalents()
+	c.LongRunningFunc = longRunning()
 	c.ShutdownWatchTerminationGracePeriod = watchDrainTime
+	s.putOnRecord(c)
+	s.describe(c)
 	if err := s.harden(c); err != nil {
 		return err
 	}
 	if err := s.addHealth(c); err != nil {
 		return err
 	}
-	c.AddPostStartHookOrDie("bootstrap", func(ctx genericapiserver.PostStartHookContext) error {
-		if err := s.bootstrap(ctx); ctx.Err() == nil {
-			return err
-		}
-		return nil // asked to stop meanwhile; the library would end the whole process for an error
-	})
+	s.addHooks(c)
 
-	started := time.Now()
-	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
-		s.served.debugging.record.Late(ctx, started)
-		return nil
-	})
-
-	c.AddPostStartHookOrDie("aggregation", func(ctx genericapiserver.PostStartHookContext) error {
-		err := s.served.aggregation.Start(ctx, aggregation.Documents{Plain: s.served.generic.DiscoveryGroupManager,
-			Aggregated: s.served.generic.AggregatedDiscoveryGroupManager})
-		if ctx.Err() == nil {
-			return err
-		}
-		return nil
-	})
-
-	c.EquivalentResourceRegistry = dynamic.NewEquivalents()
-	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
-		if err := s.judges.admission.Start(ctx); ctx.Err() == nil {
-			return err
-		}
-		return nil
-	})
 	s.served.custom, err = customresources.New(c, customresources.Outer{Backend: s.data.backend, Stores: s.data.stores,
 		Client: s.ways.loopback.config, Log: s.log, Groups: s.served.aggregation, Quotas: s.judges.quotas,
 		Handler: func() http.Handler { return s.served.generic.Handler.Director }})
@@ -126,15 +78,86 @@ func (s *Server) assemble() (err error) {
 	return s.served.custom.Merge(s.served.generic)
 }
 
+// addServing gives the server its listener, with its certificate and whose clients it knows, and its own way to itself.
+func (s *Server) addServing(c *genericapiserver.Config) error {
+	cert, err := s.newServingCert()
+	if err != nil {
+		return err
+	}
+	clientCA, err := dynamiccertificates.NewStaticCAContent("client-ca", s.who.ca.CertPEM())
+	if err != nil {
+		return err
+	}
+	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: s.ways.listener, Cert: cert, ClientCA: clientCA}
+	c.ExternalAddress = net.JoinHostPort(s.cfg.host(), strconv.Itoa(s.Port()))
+	c.LoopbackClientConfig = s.ways.loopback.config
+	return nil
+}
+
+// describe says what the OpenAPI documents are made of; serveDocuments makes them when they are asked for, where the
+// library would make all at the start.
+func (s *Server) describe(c *genericapiserver.Config) {
+	names := apiopenapi.NewDefinitionNamer(s.data.schemes.External)
+	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(schemes.Definitions, names)
+	c.OpenAPIConfig.Info.Title = "Kubernetes"
+	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(schemes.Definitions, names)
+	c.OpenAPIV3Config.Info.Title = "Kubernetes"
+	c.SkipOpenAPIInstallation = true
+	s.served.openAPI = documents.Config{V2: c.OpenAPIConfig, V3: c.OpenAPIV3Config, Log: s.log}
+}
+
+// longRunning tells the requests that have no time limit.
+func longRunning() request.LongRunningRequestCheck {
+	long := genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward",
+			timeline.Subresource))
+	return func(r *http.Request, info *request.RequestInfo) bool {
+		return long(r, info) || nodenetwork.IsWatch(r)
+	}
+}
+
+// addHooks adds what is done when the server serves.
+func (s *Server) addHooks(c *genericapiserver.Config) {
+	// They wake each second to tell how many requests were the most in that second; how many there are is told
+	// elsewhere.
+	c.DisabledPostStartHooks.Insert("priority-and-fairness-filter", "max-in-flight-filter")
+
+	// The library would end the whole process for an error of one that was asked to stop meanwhile.
+	unlessAsked := func(do func(genericapiserver.PostStartHookContext) error) genericapiserver.PostStartHookFunc {
+		return func(ctx genericapiserver.PostStartHookContext) error {
+			if err := do(ctx); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		}
+	}
+	started := time.Now()
+	c.AddPostStartHookOrDie("bootstrap", unlessAsked(func(ctx genericapiserver.PostStartHookContext) error {
+		return s.bootstrap(ctx)
+	}))
+	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
+		s.served.debugging.record.Late(ctx, started)
+		return nil
+	})
+	c.AddPostStartHookOrDie("aggregation", unlessAsked(func(ctx genericapiserver.PostStartHookContext) error {
+		return s.served.aggregation.Start(ctx, aggregation.Documents{Plain: s.served.generic.DiscoveryGroupManager,
+			Aggregated: s.served.generic.AggregatedDiscoveryGroupManager})
+	}))
+	c.AddPostStartHookOrDie("admission", unlessAsked(func(ctx genericapiserver.PostStartHookContext) error {
+		return s.judges.admission.Start(ctx)
+	}))
+}
+
 func (s *Server) addHealth(c *genericapiserver.Config) error {
 	b := s.data.backend
 	check := b.HealthInside
-	if b.Etcd != nil {
+	if s.cfg.Inside != nil {
 		// Not the library's look at its log, which is one for the whole program: it would tell of another server's
 		// time.
 		ping := []healthz.HealthChecker{healthz.PingHealthz}
 		c.HealthzChecks, c.ReadyzChecks, c.LivezChecks = ping, slices.Clone(ping), slices.Clone(ping)
-	} else {
+	}
+	if b.Etcd == nil {
 		var err error
 		if check, err = factory.CreateHealthCheck(b.Config, c.DrainedNotify()); err != nil {
 			return err

@@ -3,13 +3,15 @@
 package api
 
 import (
+	"k8s.io/apiserver/pkg/storage/etcd3"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
-func newBackend(s *registry.Schemes, cfg Config) *registry.Backend {
+func newBackend(s *schemes.Schemes, cfg Config) *registry.Backend {
 	c := storagebackend.NewDefaultConfig(cfg.EtcdPrefix, nil)
 	c.Transport.ServerList = cfg.EtcdServers
 	c.Transport.TrustedCAFile = cfg.EtcdCAFile
@@ -20,6 +22,11 @@ func newBackend(s *registry.Schemes, cfg Config) *registry.Backend {
 	}
 	b := &registry.Backend{Schemes: s, Features: cfg.Features, Config: *c, Room: cfg.Room,
 		Firsts: &firsts.Board{}}
+	if cfg.Etcd != nil {
+		b.Etcd = cfg.Etcd
+		// as the library does: how long a request waited is on record
+		b.Etcd.KV = etcd3.NewETCDLatencyTracker(b.Etcd.KV)
+	}
 	if cfg.Inside != nil {
 		b.Etcd = cfg.Inside.Etcd
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -37,7 +39,9 @@ type Config struct {
 	SecurePort  int      // 0: any free port
 	ExtraSANs   []string // further names and addresses clients may use for this server
 
-	EtcdServers  []string // endpoints, e.g. what store.Etcd.Endpoint returns, or https://host:2379
+	// Etcd is the client of a store in this process, closed by whoever made it; nil: EtcdServers say where it is.
+	Etcd         *clientv3.Client
+	EtcdServers  []string // endpoints, such as https://host:2379
 	EtcdCAFile   string
 	EtcdCertFile string
 	EtcdKeyFile  string
@@ -93,7 +97,32 @@ func (c Config) complete() (*completed, error) {
 		refuse("data folder: none given")
 	}
 	s.pki = filepath.Join(c.DataDir, "pki")
-	if len(c.EtcdServers) == 0 && c.Inside == nil {
+	c.checkEtcd(refuse)
+	if c.BindAddress != "" && net.ParseIP(c.BindAddress) == nil {
+		refuse("bind address %q: not an IP address", c.BindAddress)
+	}
+	if c.SecurePort < 0 || c.SecurePort > 65535 {
+		refuse("secure port %d: not between 0 and 65535", c.SecurePort)
+	}
+	if completed, err := c.Authentication.Complete(); err != nil {
+		errs = append(errs, err)
+	} else {
+		s.Authentication = completed
+	}
+	if s.admission, err = c.Admission.Complete(); err != nil {
+		refuse("admission configuration: %w", err)
+	}
+	s.setDefaults()
+	errs = append(errs, s.Serving.Validate())
+	if s.services, err = netip.ParsePrefix(s.ServiceCIDR); err != nil {
+		refuse("service range %q: not a network such as %s", s.ServiceCIDR, defaultServiceCIDR)
+	}
+	return s, errors.Join(errs...)
+}
+
+// checkEtcd refuses what cannot be a way to a store.
+func (c *Config) checkEtcd(refuse func(format string, args ...any)) {
+	if len(c.EtcdServers) == 0 && c.Etcd == nil && c.Inside == nil {
 		refuse("etcd servers: none given")
 	}
 	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {
@@ -107,22 +136,11 @@ func (c Config) complete() (*completed, error) {
 			refuse("etcd %s file: %w", name, err)
 		}
 	}
-	if c.BindAddress != "" && net.ParseIP(c.BindAddress) == nil {
-		refuse("bind address %q: not an IP address", c.BindAddress)
-	}
-	if c.SecurePort < 0 || c.SecurePort > 65535 {
-		refuse("secure port %d: not between 0 and 65535", c.SecurePort)
-	}
-	if completed, err := c.Authentication.Complete(); err != nil {
-		errs = append(errs, err)
-	} else {
-		s.Authentication = completed
-	}
+}
+
+func (s *completed) setDefaults() {
 	if s.CertLifetime == 0 {
 		s.CertLifetime = pki.ServingLifetime
-	}
-	if s.admission, err = c.Admission.Complete(); err != nil {
-		refuse("admission configuration: %w", err)
 	}
 	if s.EtcdPrefix == "" {
 		s.EtcdPrefix = defaultPrefix
@@ -137,19 +155,12 @@ func (c Config) complete() (*completed, error) {
 		s.NodePorts = serviceips.DefaultNodePorts
 	}
 	s.Serving = DefaultServing()
-	if c.Serving != nil {
-		s.Serving = *c.Serving
+	if s.Config.Serving != nil {
+		s.Serving = *s.Config.Serving
 	}
-	errs = append(errs, s.Serving.Validate())
-	cidr, err := netip.ParsePrefix(s.ServiceCIDR)
-	if err != nil {
-		refuse("service range %q: not a network such as %s", s.ServiceCIDR, defaultServiceCIDR)
-	}
-	s.services = cidr
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
-	return s, errors.Join(errs...)
 }
 
 // certNames are the names and addresses clients may know this server by.

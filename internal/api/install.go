@@ -19,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/metrics"
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/names"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -46,8 +47,8 @@ func (s *Server) install() error {
 		return err
 	}
 	var infos []*genericapiserver.APIGroupInfo
-	for _, g := range registry.Groups() {
-		first := registry.VersionsOf(g.GV.Group)[0]
+	for _, g := range schemes.Groups() {
+		first := schemes.VersionsOf(g.GV.Group)[0]
 		if g.GV != corev1.SchemeGroupVersion && all[g.GV] != nil && g.GV == first {
 			infos = append(infos, s.group(g.GV, all))
 		}
@@ -126,13 +127,13 @@ func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
 func (s *Server) group(gv schema.GroupVersion, all registry.Served) *genericapiserver.APIGroupInfo {
 	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.data.schemes.Scheme, s.data.schemes.Params,
 		s.data.schemes.Codecs)
-	info.PrioritizedVersions = registry.VersionsOf(gv.Group)
+	info.PrioritizedVersions = schemes.VersionsOf(gv.Group)
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{}
 	for _, version := range info.PrioritizedVersions {
 		info.VersionedResourcesStorageMap[version.Version] = all[version]
 	}
-	if registry.IsOwn(gv) {
-		info.NegotiatedSerializer = registry.WithoutProtobuf{NegotiatedSerializer: info.NegotiatedSerializer}
+	if schemes.IsOwn(gv) {
+		info.NegotiatedSerializer = schemes.WithoutProtobuf{NegotiatedSerializer: info.NegotiatedSerializer}
 	}
 	return &info
 }

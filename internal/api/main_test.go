@@ -72,7 +72,7 @@ func runTests(m *testing.M) int {
 	}
 	recording := audit.Defaults()
 	shared.srv, err = api.New(ctx, api.Config{
-		Audit: &recording, DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		Audit: &recording, DataDir: dir, BindAddress: "127.0.0.1", Etcd: shared.etcd.Client(),
 		TokenAuthFile: tokens, Logger: log,
 	})
 	if err != nil {

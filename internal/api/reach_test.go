@@ -69,6 +69,13 @@ func relabels(t *testing.T, c *kubernetes.Clientset, _ *rest.Config, ns string) 
 	return err
 }
 
+func takes(t *testing.T, c *kubernetes.Clientset, _ *rest.Config, ns string) error {
+	_, err := c.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "takes"},
+		Spec: corev1.ServiceSpec{ExternalIPs: []string{"198.51.100.7"}, Ports: []corev1.ServicePort{{Port: 80}}}},
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
 // reaches are the attempts of each row; one that is let in makes the row a yes.
 func reaches() map[string][]reach {
 	capabilities := func(names ...corev1.Capability) *corev1.SecurityContext {
@@ -100,6 +107,7 @@ func reaches() map[string][]reach {
 		"take a port of the machine: `hostPort`": {makes(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 39999}}
 		})},
+		"take the connections to an address from all pods and the machine: a Service's `externalIPs`": {takes},
 		"create pods that are never evicted: priority class `system-…`": {makes(func(p *corev1.Pod) {
 			p.Spec.PriorityClassName = "system-node-critical"
 		}),

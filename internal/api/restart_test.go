@@ -25,7 +25,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{e.Endpoint()}})
+		s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: e.Client()})
 		return s, func() {
 			stop()
 			if err := e.Close(); err != nil {

@@ -22,9 +22,11 @@ import (
 	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/firsts"
+	"github.com/wherryproject/wherry/internal/api/klogs"
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
@@ -56,7 +58,7 @@ type Server struct {
 // data is what is stored, and how.
 type data struct {
 	backend   *registry.Backend
-	schemes   *registry.Schemes
+	schemes   *schemes.Schemes
 	stores    registry.Stores
 	addresses *serviceips.Addresses
 	nodePorts *serviceips.NodePorts
@@ -112,7 +114,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: completed, log: completed.Logger.With("component", "apiserver"), ready: make(chan struct{})}
-	RouteKlog(s.log)
+	klogs.Route(s.log)
 	completed.Features.Publish()
 	if err := s.start(s.components(ctx)); err != nil {
 		s.free()

@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -63,7 +64,7 @@ func openPort(s *completed) (net.Listener, error) {
 // openStorage connects to etcd.
 func (s *Server) openStorage() (err error) {
 	d := &s.data
-	if d.schemes, err = registry.NewSchemes(); err != nil {
+	if d.schemes, err = schemes.New(); err != nil {
 		return err
 	}
 	if d.addresses, err = serviceips.New(s.cfg.services); err != nil {

@@ -66,13 +66,13 @@ func TestWarnings(t *testing.T) {
 		}, []string{"deprecated in v1.32+"}},
 		"quota": {do: func() {
 			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(),
-				countQuota("plain", "count/pods", "count/roles.rbac.authorization.k8s.io", "pods"),
+				countQuota("plain", "count/pods", "count/boats.harbour.example.com", "count/roles.rbac.authorization.k8s.io", "pods"),
 				metav1.CreateOptions{}))
 		}},
 		"quota of what is not counted": {func() {
 			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(),
-				countQuota("boats", "count/boats.harbour.example.com"), metav1.CreateOptions{}))
-		}, []string{"spec.hard[count/boats.harbour.example.com]: has no effect"}},
+				countQuota("boats", "count/boats.apps"), metav1.CreateOptions{}))
+		}, []string{"spec.hard[count/boats.apps]: has no effect"}},
 		"network policy": {func() {
 			p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "none"}}
 			must(c.NetworkingV1().NetworkPolicies(ns).Create(t.Context(), p, metav1.CreateOptions{}))

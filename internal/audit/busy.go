@@ -50,7 +50,7 @@ func part(size, backups, n int) (int, int) {
 	return 1, max(1, size*backups/n)
 }
 
-// ownerOf returns whose events a log holds; "": nobody's, or it cannot be told.
+// ownerOf returns whose events a log holds; "": nobody's, or it is not known.
 func ownerOf(path string) (who string) {
 	files, err := trail.Files(path)
 	if err != nil {

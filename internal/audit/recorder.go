@@ -95,7 +95,7 @@ func (r *Recorder) Close() error {
 	return errors.Join(errs...)
 }
 
-// builtinPolicy is the policy without a file, and the one that tells what of it is kept only if it was refused.
+// builtinPolicy is the policy without a file, and the one that decides what of it is kept only if it was refused.
 func builtinPolicy() (all, kept audit.PolicyRuleEvaluator, err error) {
 	p, err := decodePolicy(builtin)
 	if err != nil {
@@ -195,7 +195,7 @@ func (g guard) keeps(ev *internal.Event) bool {
 	return g.quiet.EvaluatePolicyRule(attributesOf(ev)).Level != internal.LevelNone
 }
 
-// lasts tells whether a request may stay open for hours, so that its begin is to be on record too.
+// lasts reports whether a request may stay open for hours, so that its begin is to be on record too.
 func lasts(ref *internal.ObjectReference) bool {
 	if ref == nil {
 		return false

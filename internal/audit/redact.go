@@ -85,7 +85,7 @@ func hide(ev *internal.Event) {
 	ev.ResponseStatus = &bare
 }
 
-// holdsSecrets tells whether bodies of requests for a resource may hold secrets.
+// holdsSecrets reports whether bodies of requests for a resource may hold secrets.
 func holdsSecrets(ref *internal.ObjectReference) bool {
 	if ref == nil {
 		return false

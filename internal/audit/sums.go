@@ -24,7 +24,7 @@ const (
 	maxProbe = 512 // bytes of a text that somebody without an identity chose
 )
 
-// refusedStranger tells whether a request was refused to somebody who showed no identity: anybody may send as many of
+// refusedStranger reports whether a request was refused to somebody who showed no identity: anybody may send as many of
 // these as they like.
 func refusedStranger(ev *internal.Event) bool {
 	if ev.ResponseStatus == nil || ev.User.Username != "" && ev.User.Username != user.Anonymous {

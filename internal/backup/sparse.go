@@ -26,7 +26,7 @@ const minHoles = 1 << 20
 // extent is a part of a file that is no hole.
 type extent struct{ at, size int64 }
 
-// extents finds the parts of a file that are no holes. A file system that does not tell has none.
+// extents finds the parts of a file that are no holes. A file system that does not report them has none.
 func extents(f *os.File, size int64) (parts []extent, stored int64, err error) {
 	for at := int64(0); at < size; {
 		data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)

@@ -320,7 +320,7 @@ func TestHostile(t *testing.T) {
 		"holes":     {pack(tar.Header{Typeflag: tar.TypeReg, Name: "x", PAXRecords: map[string]string{"XNU.sparse.realsize": "9000000000000"}}, "x"), "has holes"},
 		"no format": {pack(tar.Header{Typeflag: tar.TypeReg, Name: ManifestName}, "{}"), "names no format"},
 		"newer":     {pack(tar.Header{Typeflag: tar.TypeReg, Name: ManifestName}, `{"format":9}`), "use a newer one"},
-		"a link":    {pack(tar.Header{Typeflag: tar.TypeSymlink, Name: "x", Linkname: "/etc/passwd"}, ""), "no bundle"},
+		"a link":    {pack(tar.Header{Typeflag: tar.TypeSymlink, Name: "x", Linkname: "/etc/passwd"}, ""), "not a bundle"},
 	} {
 		if b, err := Read(bytes.NewReader(c.bundle), Wanted); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v", name, b, err)

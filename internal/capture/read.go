@@ -42,17 +42,17 @@ func Each(from io.Reader, take func(name string, size int64, content io.Reader) 
 		}
 		switch {
 		case errors.Is(err, zstd.ErrMagicMismatch) || errors.Is(err, tar.ErrHeader):
-			return errors.New("it is no bundle of wherry capture")
+			return errors.New("it is not a bundle made by wherry capture")
 		case err != nil:
 			return fmt.Errorf("the bundle is damaged, or was cut: %w", err)
 		case n >= mostMembers:
 			return fmt.Errorf("the bundle has more than %d files", mostMembers)
 		case h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name):
-			return fmt.Errorf("it is no bundle of wherry capture: there is %q in it", h.Name)
+			return fmt.Errorf("it is not a bundle made by wherry capture: there is %q in it", h.Name)
 		}
 		for key := range h.PAXRecords {
 			if strings.HasPrefix(key, "GNU.sparse") { // a few bytes for terabytes
-				return fmt.Errorf("it is no bundle of wherry capture: %q has holes", h.Name)
+				return fmt.Errorf("it is not a bundle made by wherry capture: %q has holes", h.Name)
 			}
 		}
 		if total += h.Size; total > mostTotal || h.Size < 0 {
@@ -151,14 +151,15 @@ func Read(from io.Reader, wanted func(name string) bool) (*Bundle, error) {
 		return nil, err
 	}
 	if manifest == nil {
-		return nil, errors.New("it is no bundle of wherry capture, or not a whole one: there is no " + ManifestName +
+		return nil, errors.New("it is not a bundle made by wherry capture, or not a whole one: there is no " +
+			ManifestName +
 			" in it")
 	}
 	if err := json.Unmarshal(manifest, &b.Manifest); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", ManifestName, err)
 	}
 	if b.Manifest.Format < Format {
-		return nil, errors.New("it is no bundle of wherry capture: its " + ManifestName + " names no format")
+		return nil, errors.New("it is not a bundle made by wherry capture: its " + ManifestName + " names no format")
 	}
 	if b.Manifest.Format > Format {
 		return nil, fmt.Errorf("the bundle has format %d, and this wherry knows format %d: use a newer one",

@@ -30,7 +30,7 @@ const (
 	Containers = "containers"
 )
 
-// Wanted tells which files of a bundle [Summary] is made of.
+// Wanted returns which files of a bundle [Summary] is made of.
 func Wanted(name string) bool {
 	base := path.Base(name)
 	return name == PodFile || name == StatusFile || strings.HasPrefix(name, Logs+"/") ||
@@ -43,7 +43,7 @@ const (
 	logsMost      = 200
 	statesMost    = 200
 	partsMost     = 200
-	longest       = 300 // characters of what is told on one line
+	longest       = 300 // characters of what is shown on one line
 )
 
 // one puts what others have written on one line that controls no terminal.

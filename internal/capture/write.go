@@ -102,7 +102,7 @@ func (w *Writer) Miss(what string, why error) {
 	w.manifest.Missing = append(w.manifest.Missing, m)
 }
 
-// lists tells whether there is room in the manifest for something, and takes it.
+// lists reports whether there is room in the manifest for something, and takes it.
 func (w *Writer) lists(what any) bool {
 	text, err := json.Marshal(what)
 	if err != nil || w.listed+len(text) > mostListed {
@@ -134,7 +134,8 @@ func (w *Writer) missFull(name string, why error) {
 	w.Miss(name, why)
 }
 
-// Text adds a file. Only an error of what is written to comes back; what does not fit any more is said in the manifest.
+// Text adds a file. Only an error of what is written to comes back; what does not fit any more is named in the
+// manifest.
 func (w *Writer) Text(name string, text []byte) error {
 	return w.text(Part{Name: name}, text)
 }
@@ -255,7 +256,7 @@ func (w *Writer) member(folder, name string, h *tar.Header, from io.Reader) erro
 	return nil
 }
 
-// remembering tells an error of what is read from one of what is written to.
+// remembering distinguishes read errors from write errors.
 type remembering struct {
 	from io.Reader
 	err  error

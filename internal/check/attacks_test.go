@@ -34,7 +34,7 @@ func TestEveryAttackIsRepeated(t *testing.T) {
 	for _, f := range page.Faults(found, nil, behaviour) {
 		t.Error(f)
 	}
-	if len(page.Attacks) < 90 {
+	if len(page.Attacks) < 106 {
 		t.Errorf("the page has %d attacks; none is ever taken off it", len(page.Attacks))
 	}
 }

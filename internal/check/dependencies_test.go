@@ -17,7 +17,7 @@ import (
 )
 
 // budget is the largest size of bin/wherry. Raise it only with a reason in the commit: all of it is read from disk at a start.
-const budget = 180 << 20
+const budget = 186 << 20
 
 // The binary holds etcd, an API server and containerd; one careless import brings a cloud provider's client. So the list of what
 // is in it is reviewed like code.

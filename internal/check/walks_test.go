@@ -16,7 +16,7 @@ func walkers() map[string]string {
 	return map[string]string{
 		"internal/features.parts":                 "takes fields out of lists",
 		"internal/node/plan.look":                 "gates, mains and debug containers are three lists to the planner too",
-		"internal/node/plan.view.status":          "writes the status, list by list",
+		"internal/node/plan.view.containers":      "writes the status, list by list",
 		"internal/node/plan.view.containersReady": "pairs members and statuses by their places",
 		"internal/cli/progress.failure":           "main containers are named before init containers",
 		"internal/podspec.SetDefaults":            "ephemeral containers have other defaults",

@@ -186,7 +186,7 @@ func plural(kind string) string {
 	return kind + "s"
 }
 
-// knownPlural tells resources from pods' names.
+// knownPlural distinguishes resources from pods' names.
 func knownPlural(name string) bool {
 	return slices.Contains([]string{"pods", "podtemplates", "namespaces", "nodes", "configmaps", "secrets",
 		"serviceaccounts", "services", "endpoints", "events", "limitranges", "resourcequotas", "leases",
@@ -243,7 +243,7 @@ func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error
 }
 
 // logs are the logs to read: the first is the one there always is. What clients without an identity were refused is
-// only told when somebody asks for what was refused.
+// only shown when somebody asks for what was refused.
 func (f *auditCommand) logs() []string {
 	logs := append([]string{f.path()}, trail.Busy(f.path())...)
 	if f.refused {
@@ -268,14 +268,14 @@ func (f *auditCommand) files() ([]string, error) {
 	return all, nil
 }
 
-// followLog tells what the rotated files have, then the logs as they grow.
+// followLog prints what the rotated files have, then the logs as they grow.
 func (f *auditCommand) followLog(ctx context.Context, files []string, filter trail.Filter, out *auditPrinter) error {
 	logs := f.logs()
 	old := slices.DeleteFunc(files, func(file string) bool { return slices.Contains(logs, file) })
 	if _, err := trail.Read(old, filter, out.event); err != nil {
 		return err
 	}
-	var one sync.Mutex // what is told comes from one log at a time
+	var one sync.Mutex // what is printed comes from one log at a time
 	ready := len(logs)
 	follow, ctx := errgroup.WithContext(ctx)
 	for _, log := range logs {

@@ -60,14 +60,14 @@ func TestServerAway(t *testing.T) {
 
 // A kubeconfig that the user names is named when it is of no use.
 func TestKubeconfigMistyped(t *testing.T) {
-	alone(t)
+	dir := alone(t)
 	good := filepath.Join(t.TempDir(), "good")
 	address := nobody(t)
 	kubeconfigOf(t, good, address)
 	for variable, want := range map[string]string{
 		"/typo":                  "error: KUBECONFIG is set to /typo, which does not exist\n",
 		"/typo:/other":           "error: KUBECONFIG is set to /typo, which does not exist\n",
-		"/typo:" + good:          "error: the server on " + address + " does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n",
+		"/typo:" + good:          "error: the server on " + address + " does not respond (connection refused): if it is this machine's, start it with sudo wherry server --data-dir " + dir + "\n",
 		filepath.Dir(good) + "/": "error: KUBECONFIG is set to " + filepath.Dir(good) + "/, which is a folder\n",
 	} {
 		t.Setenv("KUBECONFIG", variable)
@@ -110,12 +110,12 @@ func TestServerOfAnotherAuthority(t *testing.T) {
 
 // A run with a kubeconfig of a server that is down says so at once: nobody is starting.
 func TestRunServerAway(t *testing.T) {
-	alone(t)
+	dir := alone(t)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	address := nobody(t)
 	kubeconfigOf(t, path, address)
 	code, out, errs := call(t, "", "run", "--kubeconfig", path, "-f", manifestFile(t, pod))
-	if code != 125 || out != "" || errs != "error: the server on "+address+" does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n" {
+	if code != 125 || out != "" || errs != "error: the server on "+address+" does not respond (connection refused): if it is this machine's, start it with sudo wherry server --data-dir "+dir+"\n" {
 		t.Errorf("%d, %q, %q", code, out, errs)
 	}
 }

@@ -75,13 +75,23 @@ func TestWrongUse(t *testing.T) {
 		{"run --rm --detach -f " + good, 2, "choose one"},
 		{"run -o table -f " + good, 2, "use json, yaml or name"},
 		{"run --timeout -1s -f " + good, 2, "must not be negative"},
-		{"run --detach -f " + good, 125, "--detach needs a server that keeps running"},
+		{"run --detach -f " + good, 125, "start one with sudo wherry server --data-dir " + dir + "\n"},
 		{"run --kubeconfig /no/such -f " + good, 125, "--kubeconfig is set to /no/such, which does not exist"},
 		{"get pods -n x", 2, `unknown command "get"; did you mean wherry kubectl get?`},
 		{"apply -f x", 2, "did you mean wherry kubectl apply?"},
 		{"logs web", 2, "did you mean wherry kubectl logs?"},
 		{"po", 2, `unknown command "po"; did you mean wherry kubectl get pods?`},
 		{"ps docker web", 2, `there is no engine "web"`},
+		{"nodes", 2, `unknown command "nodes"; did you mean wherry kubectl get nodes?`},
+		{"svc", 2, "did you mean wherry kubectl get svc?"},
+		{"Deployments", 2, "did you mean wherry kubectl get Deployments?"},
+		{"events", 2, "did you mean wherry kubectl events?"},
+		{"lgs web", 2, `unknown command "lgs"; did you mean wherry kubectl logs?`},
+		{"aply -f x", 2, "did you mean wherry kubectl apply?"},
+		{"help nosuch", 2, "unknown command \"nosuch\"\n"},
+		{"help rnu", 2, `unknown command "rnu"; did you mean wherry run?`},
+		{"help image pul", 2, `unknown command "pul"; did you mean wherry image pull?`},
+		{"help ps docker", 2, `unknown command "docker"`},
 		{"top pods", 2, "did you mean wherry kubectl top?"},
 		{"rn -f x", 2, "did you mean wherry run?"},
 		{"image pul x", 2, "did you mean wherry image pull?"},
@@ -121,7 +131,8 @@ func TestWrongUse(t *testing.T) {
 		{"agent", 2, "--kubeconfig is missing"},
 		{"image import", 2, "SOURCE is missing: wherry image import SOURCE..."},
 		{"image import /no/such", 1, "/no/such: no such file"},
-		{"image ls", 1, "no server is listening on " + filepath.Join(dir, "wherry.sock")},
+		{"image ls", 1, "no server is listening on " + filepath.Join(dir, "wherry.sock") + ": start one with sudo wherry server --data-dir " + dir + "\n"},
+		{"image ls --data-dir /no/such", 1, "start one with sudo wherry server --data-dir /no/such\n"},
 		{"version -o xml", 2, "use json or yaml"},
 		{"version extra", 2, "unexpected argument"},
 	}
@@ -198,7 +209,7 @@ func TestPurgeAsks(t *testing.T) {
 func TestEveryCommandHelps(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Name() == "help" || c.Name() == "completion" || c.Hidden { // hidden ones are for the program itself
+		if c.Hidden { // hidden ones are for the program itself
 			return
 		}
 		if c.Short == "" || c.Example == "" && !c.HasSubCommands() {
@@ -312,19 +323,18 @@ func TestKubectlDataDir(t *testing.T) {
 	}
 }
 
-// Every command that looks for a server, or is one, takes --data-dir.
+// Every command takes --data-dir, also one that looks for no server: a script gives it to all.
 func TestEveryCommandTakesDataDir(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		switch c.CommandPath() {
-		case "wherry version", "wherry kubectl", // kubectl's flags are not cobra's: TestKubectlDataDir
-			"wherry ps", "wherry cluster manifest", "wherry cluster chart", "wherry cluster image": // they look for no server
+		case "wherry kubectl": // its flags are not cobra's: TestKubectlDataDir
 			return
 		}
 		if c.Hidden { // it is called by the program itself
 			return
 		}
-		if !c.HasSubCommands() && c.Flag("data-dir") == nil {
+		if c.Flag("data-dir") == nil {
 			t.Errorf("%s has no --data-dir", c.CommandPath())
 		}
 		for _, sub := range c.Commands() {
@@ -332,6 +342,47 @@ func TestEveryCommandTakesDataDir(t *testing.T) {
 		}
 	}
 	walk(New(Terminal{}))
+	dir := alone(t)
+	for _, args := range []string{"version --data-dir " + dir, "--data-dir " + dir + " version", "completion bash --data-dir " + dir} {
+		if code, out, errs := call(t, "", strings.Fields(args)...); code != 0 || out == "" || errs != "" {
+			t.Errorf("%s: %d, %q", args, code, errs)
+		}
+	}
+	for _, args := range []string{"version --help", "--help", "completion --help"} {
+		if _, out, _ := call(t, "", strings.Fields(args)...); strings.Contains(out, "--data-dir") {
+			t.Errorf("%s shows a flag that has no effect:\n%s", args, out)
+		}
+	}
+}
+
+// What help says is in our words, whoever wrote the command, and wherry help knows every command.
+func TestHelpIsInOurWords(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		words := append([]string{"help"}, strings.Fields(c.CommandPath())[1:]...)
+		code, out, errs := call(t, "", words...)
+		if code != 0 || errs != "" || !strings.Contains(out, c.CommandPath()) {
+			t.Errorf("%v: %d, %q, %q", words, code, out, errs)
+		}
+		for _, theirs := range []string{
+			"autocompletion", "Available Commands", "Additional", "help for ", "version for ", "[command]", "about any command", "for more information",
+		} {
+			if strings.Contains(out, theirs) {
+				t.Errorf("%v: says %q:\n%s", words, theirs, out)
+			}
+		}
+		for _, sub := range c.Commands() {
+			if !sub.Hidden && sub.Name() != "kubectl" {
+				walk(sub)
+			}
+		}
+	}
+	walk(New(Terminal{}))
+	for args, want := range map[string]string{"__complete help ima": "image\t", "__complete help image pu": "pull\t", "__complete help run ''": ":4"} {
+		if code, out, _ := call(t, "", strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: %d, %q", args, code, out)
+		}
+	}
 }
 
 func TestRefusalsKeepTheirCodes(t *testing.T) {

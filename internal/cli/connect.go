@@ -80,7 +80,8 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	interrupts <-chan os.Signal) (*connection, error) {
 	if f.options.Detach {
 		return nil,
-			fmt.Errorf("--detach needs a server that keeps running, and none is running on %s: start one with sudo wherry server", dir)
+			fmt.Errorf("--detach needs a server that keeps running, and none is running on %s: start one with %s", dir,
+				f.startCommand())
 	}
 	opts := server.Defaults()
 	opts.DataDir = dir
@@ -122,6 +123,16 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	screen.Say("server is running")
 	return &connection{client: client, config: config, own: true, transfers: pulling.Node(server.Socket(dir)),
 		close: stop}, nil
+}
+
+// startCommand is the command that starts a server which the run finds. The folder is the one that was typed where its
+// full name is not to be had.
+func (f *runFlags) startCommand() string {
+	dir, err := filepath.Abs(f.dataDir)
+	if err != nil {
+		dir = f.dataDir
+	}
+	return reach.StartCommand(dir)
 }
 
 // freeOr0 is port if nobody listens on it, else 0: any free one.

@@ -18,11 +18,11 @@ func newDrain(t Terminal) *cobra.Command {
 		Use:   "drain",
 		Short: "End this node's pods before the machine goes down",
 		Long: `End all pods of this node, those of the least priority first, and wait until they have ended. Each has its own grace period, and no more
-than --shutdown-grace-period and its like give it. The node is not ready from then on and takes no pods, until it is told otherwise with
---undo, which also calls off a drain that is under way, or the server is started again.
+than --shutdown-grace-period and its like give it. The node is not ready from then on and takes no pods, until wherry drain
+--undo, which also cancels a drain that is under way, or until the server is started again.
 
-Where systemd-logind tells of it, a server with --shutdown-grace-period does this by itself when the machine goes down; elsewhere, call this
-from what takes the machine down. Pods that controllers manage are made anew elsewhere; static pods begin anew with the server.
+Where systemd-logind announces it, a server with --shutdown-grace-period does this by itself when the machine goes down; elsewhere, call this
+from what takes the machine down. Pods of controllers are created again on other nodes; static pods start again with the server.
 To move pods away through the API, with regard to disruption budgets, use kubectl drain.`,
 		Example: `  # before the machine is switched off
   sudo wherry drain && sudo poweroff

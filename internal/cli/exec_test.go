@@ -27,11 +27,16 @@ func TestExecContainerAndAdvice(t *testing.T) {
 		refusing(500, metav1.StatusReasonInternalError, "rpc error: container is in CONTAINER_EXITED state")(w, r)
 	}
 	var errs bytes.Buffer
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}
+	d.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "helper", State: ended}, {Name: "main", LastTerminationState: ended}}
 	code := run(Terminal{Out: &bytes.Buffer{}, Err: &errs}, []string{"exec", "--kubeconfig", d.kubeconfig(t), "web", "--", "id"})
 	if code != 1 || strings.Join(asked, ",") != ",main" {
 		t.Errorf("exit code %d, asked for %q", code, asked)
 	}
-	for _, want := range []string{`Defaulted container "main" out of: main, helper, debug (ephem)`, "wherry debug --target main web"} {
+	if strings.Contains(errs.String(), "CONTAINER_EXITED") {
+		t.Errorf("it says a runtime's word: %s", errs.String())
+	}
+	for _, want := range []string{`Defaulted container "main" out of: main, helper, debug (ephem)`, "error: container main of pod web has ended (exit code 3)\n", "wherry debug --target main web"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("it does not say %q: %s", want, errs.String())
 		}

@@ -24,7 +24,7 @@ import (
 // longestKubeconfig: a certificate cannot be taken back, so that nobody gets one for longer.
 const longestKubeconfig = 365 * 24 * time.Hour
 
-// kubeconfigFlags are what `wherry kubeconfig` is told.
+// kubeconfigFlags are the flags of `wherry kubeconfig`.
 type kubeconfigFlags struct {
 	dataDir    string
 	user       string

@@ -95,8 +95,8 @@ func quietKubectl(from reach.Source, errs io.Writer) {
 	})
 }
 
-// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments, and tells whether it was given. What comes
-// after -- is for others.
+// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments, and reports whether it was given. What
+// comes after -- is for others.
 func cutDataDir(args []string) (dir string, given bool, rest []string) {
 	dir = ask.DataDir()
 	for i := 0; i < len(args); i++ {

@@ -56,8 +56,8 @@ func (k *kubeletFiles) apply(cmd *cobra.Command) error {
 	return nil
 }
 
-// tell names what has no effect, once.
-func (k *kubeletFiles) tell(log *slog.Logger) {
+// warn logs which fields have no effect, once.
+func (k *kubeletFiles) warn(log *slog.Logger) {
 	if len(k.ignored) > 0 {
 		log.Warn("the kubelet's configuration file sets fields that have no effect here", "file", k.file, "folder",
 			k.folder, "fields", k.ignored)

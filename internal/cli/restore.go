@@ -41,7 +41,7 @@ they are if there are any; --keys replaces them with those of the backup.`,
 			if err != nil {
 				return err
 			}
-			tellRestored(t, o, done)
+			printRestored(t, o, done)
 			return nil
 		},
 	}
@@ -52,7 +52,7 @@ they are if there are any; --keys replaces them with those of the backup.`,
 	return cmd
 }
 
-func tellRestored(t Terminal, o server.RestoreOptions, done server.Restored) {
+func printRestored(t Terminal, o server.RestoreOptions, done server.Restored) {
 	what := "a database of etcd"
 	if done.Header != nil {
 		what = contents(*done.Header)

@@ -29,6 +29,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/volumes"
 	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
 	"github.com/wherryproject/wherry/internal/cluster/sessionchild"
+	"github.com/wherryproject/wherry/internal/hostdebug/kit"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -46,7 +47,10 @@ const (
 // Main runs the program that args[0] names with the rest of args, and returns its exit code.
 func Main(args []string) int {
 	if len(args) > 1 && args[1] == talk.Word {
-		return sessionchild.Main(os.Stdin, os.Stdout, os.Stderr)
+		return sessionchild.Main(os.Stdin, os.Stdout, os.Stderr, kit.Packed{})
+	}
+	if len(args) == 3 && args[1] == talk.KitWord {
+		return kit.Main(args[2], os.Stderr)
 	}
 	had, err := short.Received()
 	t := Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Had: had}.Plain()
@@ -64,7 +68,7 @@ func Main(args []string) int {
 	return run(t, args[1:])
 }
 
-// As a plug-in of kubectl the program is called by the first name, and is told by kubectl to complete words by the
+// As a plug-in of kubectl the program is called by the first name, and kubectl has it complete words by the
 // second. A person knows it by the third, which messages say.
 const (
 	pluginFile       = "kubectl-wherry"
@@ -200,8 +204,8 @@ Or run a pod in the foreground, without a server of its own:
 	version := newVersion(t)
 	version.GroupID = "other"
 	root.AddCommand(version)
-	root.SetHelpCommandGroupID("other")
-	root.SetCompletionCommandGroupID("other")
+	cmdline.OwnWords(root, "other")
+	cmdline.EveryDataDir(root)
 	usageErrors(root)
 	return root
 }

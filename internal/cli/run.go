@@ -43,12 +43,7 @@ type runFlags struct {
 	dataDirGiven bool // by its flag: it counts for more than KUBECONFIG
 }
 
-func newRun(t Terminal) *cobra.Command {
-	f := &runFlags{}
-	cmd := &cobra.Command{
-		Use:   "run {-f FILE | IMAGE [-- COMMAND [ARG...]]}",
-		Short: "Run pods in the foreground, from a manifest or an image",
-		Long: `Run what is in a manifest in the foreground: create it, report what happens, show the pods' output, wait until they end, and
+const runLong = `Run what is in a manifest in the foreground: create it, report what happens, show the pods' output, wait until they end, and
 exit with the pod's exit code (that of the first container that failed). Or run one container from an image, with docker's flags and
 less commentary.
 
@@ -66,15 +61,24 @@ program that reads the output. A run that gives up (--timeout, --fail-fast) leav
 If no server is running on this machine, one is started for the duration, with the same data folder.
 
 Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 128 and the signal's number (130 for Ctrl-C), 2 wrong
-command line.`,
-		Example: `  sudo wherry run -f pod.yaml
+command line.`
+
+const runExample = `  sudo wherry run -f pod.yaml
   sudo wherry run --rm -f pod.yaml -f config.yaml --timeout 10m     # in a CI job
   sudo wherry run --detach -f pod.yaml                              # return when ready
   sudo wherry run -f deployment.yaml -f service.yaml                # until Ctrl-C
   kustomize build . | sudo wherry run -f -
   sudo wherry run --rm -it busybox:1.37                             # a shell in a container of its own
   sudo wherry run --rm -v .:/src -w /src golang:1.26 -- go test ./...
-  sudo wherry run -d -p 8080:80 --name web nginx:1.29               # next to a server that runs`,
+  sudo wherry run -d -p 8080:80 --name web nginx:1.29               # next to a server that runs`
+
+func newRun(t Terminal) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:     "run {-f FILE | IMAGE [-- COMMAND [ARG...]]}",
+		Short:   "Run pods in the foreground, from a manifest or an image",
+		Long:    runLong,
+		Example: runExample,
 	}
 	fl := cmd.Flags()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -127,8 +131,8 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 		return cmdline.ExitWith(podrun.ExitFailure, err)
 	}
 	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts,
-		ServerEnds: server.own, Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server),
-		Transfers: server.transfers}
+		ServerEnds: server.own, Start: f.startCommand(), Timeline: podtime.Source{Client: server.client}.Of,
+		Attach: f.attach(t, server), Transfers: server.transfers}
 	result, err := runner.Run(ctx, objects)
 	if perr := f.print(t, result.Objects); err == nil {
 		err = perr
@@ -148,8 +152,8 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	return cmdline.ExitWith(result.Code, err)
 }
 
-// catch takes the signals that end a run. SIGPIPE is only kept from ending the program: that nobody reads is told by
-// the write that failed, as sockets break too. A SIGHUP that is ignored (nohup) stays so. The channel holds one of
+// catch takes the signals that end a run. SIGPIPE is only kept from ending the program: that nobody reads is reported
+// by the write that failed, as sockets break too. A SIGHUP that is ignored (nohup) stays so. The channel holds one of
 // each.
 func catch() (interrupts chan os.Signal, release func()) {
 	interrupts, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)

@@ -78,7 +78,7 @@ func (f *runFlags) takeImage(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// isManifest tells whether what stands in an image's place is a manifest, or a folder of some.
+// isManifest reports whether what stands in an image's place is a manifest, or a folder of some.
 func isManifest(name string) bool {
 	for _, ending := range []string{".yaml", ".yml", ".json"} {
 		if strings.HasSuffix(name, ending) {

@@ -13,11 +13,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/configz"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/pullrecord"
+	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -67,7 +69,7 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 	if err != nil {
 		return err
 	}
-	kubelet.tell(log)
+	kubelet.warn(log)
 	if opts.FeatureGates, err = setGates(opts.FeatureGates); err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 	return err
 }
 
-// notifySocket is the variable in which a service manager says where it wants to be told of the server's state.
+// notifySocket is the variable in which systemd gives the socket that is notified of the server's state.
 const notifySocket = "NOTIFY_SOCKET"
 
 // startAgain executes this program in place of itself: to a service manager it is the same process.
@@ -185,17 +187,35 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 
 	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "",
 		"CRI socket of a container runtime, for example unix:///run/containerd/containerd.sock; default: the embedded one")
+	f.StringVar(&o.Shim, "runtime", o.Shim, "what the embedded runtime runs new pods by: "+runtime.OwnShim+
+		", one process for each pod and no pause container, or "+runtime.StockShim+", containerd's own shim for runc")
 	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: the runtime's")
 	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil,
 		"pod network: one IPv4 and optionally one IPv6 subnet; default: a free /24 derived from the data folder")
+	debugFlags(f, o)
+	f.IntVar(&o.MaxPods, "max-pods", 110, "maximum number of pods on this node")
+	f.Int64Var(&o.PodMaxPIDs, "pod-max-pids", -1, "maximum number of processes and threads in a pod; -1 for no limit")
+	imageFlags(f, o)
+	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil,
+		"sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
+	evictionFlags(cmd, &o.Eviction)
+	kubeletFlags(cmd, &o.Kubelet)
+	staticFlags(cmd, &o.Static)
+	f.StringVar(&o.BridgeName, "bridge-name", "",
+		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
+	f.DurationVar(&o.RuntimeTimeout, "runtime-request-timeout", o.RuntimeTimeout,
+		"how long the container runtime may take to answer a request before the request is made again; "+
+			"sandboxes get twice that, containers that stop their grace period too, pulls and commands as long as they take")
+}
+
+// debugFlags are those of debug containers and image execs.
+func debugFlags(f *pflag.FlagSet, o *server.Options) {
 	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "",
 		"maximum CPU for a debug container, for example 500m; default: its pod's limit")
 	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "",
 		"maximum memory for a debug container, for example 256Mi; default: its pod's limit")
 	f.Int64Var(&o.DebugMaxPIDs, "debug-max-pids", 1024,
 		"maximum number of processes and threads in a debug container or image exec; -1 for no limit but its pod's")
-	f.IntVar(&o.MaxPods, "max-pods", 110, "maximum number of pods on this node")
-	f.Int64Var(&o.PodMaxPIDs, "pod-max-pids", -1, "maximum number of processes and threads in a pod; -1 for no limit")
 	f.IntVar(&o.ImageExecs.Pod, "max-image-execs-per-pod", 16,
 		"maximum number of image execs (wherry exec -m, wherry cp) in a pod at the same time; 0 for no limit")
 	f.IntVar(&o.ImageExecs.Namespace, "max-image-execs-per-namespace", 32,
@@ -204,24 +224,18 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 		"maximum number of image execs on this node at the same time; 0 for no limit")
 	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil,
 		"images allowed for debug containers, for example registry.example.com/tools/*; default: all")
+}
+
+// imageFlags are those of where images come from, and who may use them.
+func imageFlags(f *pflag.FlagSet, o *server.Options) {
 	f.StringVar(&o.PullVerification, "image-pull-credentials-verification-policy", "",
 		"for which images on the node a pod's pull secrets are verified: "+
 			strings.Join(pullrecord.Policies(), ", ")+
 			" (default NeverVerifyPreloadedImages: those that pods have pulled)")
 	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil,
 		"images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
-	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil,
-		"sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
-	evictionFlags(cmd, &o.Eviction)
-	kubeletFlags(cmd, &o.Kubelet)
-	staticFlags(cmd, &o.Static)
-	f.StringVar(&o.BridgeName, "bridge-name", "",
-		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "",
 		"folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline,
 		"give up pulling an image when its registry has sent nothing for this long")
-	f.DurationVar(&o.RuntimeTimeout, "runtime-request-timeout", o.RuntimeTimeout,
-		"how long the container runtime may take to answer a request before the request is made again; "+
-			"sandboxes get twice that, containers that stop their grace period too, pulls and commands as long as they take")
 }

@@ -23,11 +23,11 @@ type foreground struct {
 	agent   bool
 }
 
-// during tells when ready is closed; the returned function tells the end.
+// during prints when ready is closed; the returned function prints the end.
 func (f foreground) during(ready <-chan struct{}) (ended func(error)) {
-	over, told := make(chan struct{}), make(chan struct{})
+	over, printed := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(printed)
 		select {
 		case <-ready:
 			if cmdline.IsTerminal(f.t.Err) {
@@ -38,7 +38,7 @@ func (f foreground) during(ready <-chan struct{}) (ended func(error)) {
 	}()
 	return func(err error) {
 		close(over)
-		<-told
+		<-printed
 		left := podsOf(f.dataDir)
 		switch {
 		case err != nil: // which says enough

@@ -143,7 +143,7 @@ func (f *timelineFlags) options(t Terminal) timeline.Options {
 		Zone: f.zone(), Moments: f.output == "wide"}
 }
 
-// asciiOnly tells from the locale whether the terminal has nothing but ASCII. No locale says nothing against it.
+// asciiOnly finds out from the locale whether the terminal has nothing but ASCII. No locale says nothing against it.
 func asciiOnly(env func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(env(name)); v != "" {

@@ -45,7 +45,7 @@ func newToken(t Terminal) *cobra.Command {
 	return cmd
 }
 
-// tokenFlags are what `wherry token create` is told.
+// tokenFlags are the flags of `wherry token create`.
 type tokenFlags struct {
 	*reach.Flags
 	ttl         time.Duration

@@ -9,7 +9,7 @@
 //	manifest  what is installed in a cluster, from one source
 //
 // A request goes from the command line to kube-apiserver, which knows who asks, judges whether he may, in the pod's own
-// namespace, and writes it down; from there to the API, which judges what cannot be told from the path (the profile,
+// namespace, and writes it down; from there to the API, which judges what the path does not show (the profile,
 // the pod's own rights, what admission says), and from there to the agent of the pod's node.
 //
 // Its law: the pod is not changed. Nobody gets more than the roles that he has in the pod's namespace allow, an agent

@@ -61,7 +61,7 @@ func withServer(m *testing.M) int {
 		return 1
 	}
 	defer etcd.Close()
-	server, err = api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()}, Logger: log})
+	server, err = api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: etcd.Client(), Logger: log})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

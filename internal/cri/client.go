@@ -39,7 +39,7 @@ type Client struct {
 // Option changes a Client at its making.
 type Option func(*Client)
 
-// WithLogger tells the client where to log; without it, it is silent.
+// WithLogger sets where the client logs; without it, it is silent.
 func WithLogger(l *slog.Logger) Option { return func(c *Client) { c.logger = l } }
 
 // WithInterceptor makes all calls of [Dial]'s connection, except streams, go through f.

@@ -15,7 +15,7 @@ import (
 const (
 	backoffFirst = 50 * time.Millisecond
 	backoffMost  = 2 * time.Second
-	// afterConnect is when "" is said a second time: the runtime subscribes us some moments after the call returned,
+	// afterConnect is when "" is sent a second time: the runtime subscribes us some moments after the call returned,
 	// and does not say when. What happened in between would otherwise wait for the next slow relist.
 	afterConnect = 250 * time.Millisecond
 )

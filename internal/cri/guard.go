@@ -44,7 +44,7 @@ func named(ns *runtimeapi.NamespaceOption, err error) error {
 	return status.Errorf(code(err), "%s (PID namespace mode %s was requested)", text, mode)
 }
 
-// refusesMode tells whether a runtime's words are about a mode of a namespace; most have no code for that. (Pure.)
+// refusesMode reports whether a runtime's words are about a mode of a namespace; most have no code for that. (Pure.)
 func refusesMode(text string) bool {
 	text = strings.ToLower(text)
 	return strings.Contains(text, "namespace") && (strings.Contains(text, "mode") ||

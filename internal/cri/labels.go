@@ -28,5 +28,5 @@ const (
 // podspec.Kind.Label.
 const TypeExec = "EXEC"
 
-// IsExec tells by its labels whether a container, or a sandbox, is an image exec's.
+// IsExec decides by its labels whether a container, or a sandbox, is an image exec's.
 func IsExec(labels map[string]string) bool { return labels[LabelContainerType] == TypeExec }

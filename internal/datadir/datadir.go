@@ -10,6 +10,14 @@ const Default = "/var/lib/wherry"
 // Variable is the environment variable that names another one.
 const Variable = "WHERRY_DATA_DIR"
 
+// Start is the command that starts a server with this data folder.
+func Start(dir string) string {
+	if dir == Default {
+		return "sudo wherry server"
+	}
+	return "sudo wherry server --data-dir " + dir
+}
+
 // Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
 func Kubeconfig(dir string) string { return filepath.Join(dir, "kubeconfig") }
 

@@ -62,7 +62,7 @@ func pick(mounts []*mountinfo.Info, dir string) []target {
 	})
 }
 
-// IsRemote tells whether somebody else answers for what is in a file system of a kind.
+// IsRemote reports whether somebody else answers for what is in a file system of a kind.
 func IsRemote(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ".") // fuse.sshfs
 	return slices.Contains([]string{"fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs",

@@ -50,5 +50,5 @@ func (c *conn) cut() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.user == "" {
 		_ = tcp.SetLinger(0) // it is closed either way
 	}
-	_ = c.Conn.Close() // whoever reads from it is told
+	_ = c.Conn.Close() // whoever reads from it gets an error
 }

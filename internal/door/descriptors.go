@@ -46,7 +46,7 @@ func NewDescriptors() (*Descriptors, error) {
 // Limit is how many files the process may have open.
 func (d *Descriptors) Limit() int { return d.limit }
 
-// Short tells whether so few descriptors are left that they should be kept for what the server cannot do without: its
+// Short reports whether so few descriptors are left that they should be kept for what the server cannot do without: its
 // store above all. The kernel gives out the lowest number that is free; so what lies above the one it gives now is all
 // that is left for certain.
 func (d *Descriptors) Short() bool {

@@ -28,7 +28,7 @@ type Config struct {
 	// StrangerTime is how long a connection may be without a request in progress while nobody has shown credentials on
 	// it: for the TLS handshake and the first request, and then between requests. 0: StrangerTime.
 	StrangerTime time.Duration
-	// Short tells that descriptors run short; nil: never.
+	// Short reports that file descriptors run short; nil: never.
 	Short  func() bool
 	Logger *slog.Logger // nil: silent
 }
@@ -44,7 +44,7 @@ type Door struct {
 	strangers int
 	from      map[string]int // strangers by address
 	known     int
-	closed    int // since told
+	closed    int // since the last log line
 	told      time.Time
 }
 
@@ -122,7 +122,7 @@ func (d *Door) running(c *conn, by int) {
 	c.touch()
 }
 
-// admit lets a connection in, and others out if there are too many. It tells whether this one stays.
+// admit lets a connection in, and others out if there are too many. It reports whether this one stays.
 func (d *Door) admit(inner net.Conn) (*conn, bool) {
 	c := &conn{Half: streams.Half{Conn: inner},
 		door: d, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()),

@@ -4,5 +4,5 @@
 // listen, and [Place.Find] which of that is meant; [Docker] asks what speaks Docker's Engine API.
 //
 // Its law: a socket that was asked for, by a flag or a variable, is tried alone, and only one of this machine. What
-// goes wrong is told in words for who typed the command.
+// goes wrong is reported in words for the person who typed the command.
 package enginesocket

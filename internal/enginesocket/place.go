@@ -44,7 +44,7 @@ func CRIPlace() Place {
 		"/run/cri-dockerd.sock", "/var/lib/wherry/cri.sock"}}
 }
 
-// Absent is the error for an engine that is not on this machine, where nobody has said that it were.
+// Absent is the error for an engine that is not on this machine, where nobody has named it.
 type Absent struct {
 	What  string
 	Named string // how another socket is named, on a command line; empty: there is none

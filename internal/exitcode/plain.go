@@ -34,7 +34,9 @@ func cutOne(words string) string {
 		}
 	}
 	// with an id, or a code, before the rest
-	for _, begins := range []string{`failed to start exec "`, "rpc error: code = "} {
+	for _, begins := range []string{
+		`failed to start exec "`, `failed to start containerd task "`, "rpc error: code = ",
+	} {
 		rest, ok := strings.CutPrefix(words, begins)
 		if !ok {
 			continue

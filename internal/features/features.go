@@ -55,7 +55,7 @@ type Gates struct {
 }
 
 // New makes the gates with some of them set otherwise than by default. The names AllAlpha and AllBeta stand for groups.
-// An unknown name is an error that tells the known ones.
+// An unknown name is an error that lists the known ones.
 func New(set map[string]bool) (*Gates, error) {
 	g := featuregate.NewFeatureGate()
 	specs := map[featuregate.Feature]featuregate.FeatureSpec{}
@@ -74,7 +74,7 @@ func New(set map[string]bool) (*Gates, error) {
 	return &Gates{g}, g.SetFromMapWithLogger(klog.Logger{}, set)
 }
 
-// Enabled tells whether a feature is on.
+// Enabled reports whether a feature is on.
 func (g *Gates) Enabled(name featuregate.Feature) bool {
 	if g != nil {
 		return g.set.Enabled(name)
@@ -95,7 +95,7 @@ func (g *Gates) Publish() {
 	}
 }
 
-// All tells of every gate whether it is on.
+// All returns for every gate whether it is on.
 func (g *Gates) All() map[string]bool {
 	out := map[string]bool{}
 	for _, row := range table() {
@@ -104,12 +104,12 @@ func (g *Gates) All() map[string]bool {
 	return out
 }
 
-// Known tells whether a name is that of a gate or a group of gates here.
+// Known reports whether a name is that of a gate or a group of gates here.
 func Known(name string) bool {
 	return Group(name) || slices.Contains(Names(), name)
 }
 
-// Group tells whether a name stands for a group of gates; every set of gates has the same groups.
+// Group reports whether a name stands for a group of gates; every set of gates has the same groups.
 func Group(name string) bool { return name == "AllAlpha" || name == "AllBeta" }
 
 // Names lists the gates, sorted.

@@ -68,35 +68,35 @@ func onlyIf(set bool, path *field.Path) []*field.Path {
 
 // Drop takes from a pod that is about to be stored the fields of features that are off, unless the stored pod, old, has
 // them already; old is nil for a new pod. It returns a sentence for the user about each field that it dropped.
-func (g *Gates) Drop(pod, old *corev1.Pod) (said []string) {
+func (g *Gates) Drop(pod, old *corev1.Pod) (warnings []string) {
 	for _, p := range parts() {
 		if g.Enabled(p.gate) || old != nil && len(p.used(old)) > 0 {
 			continue
 		}
 		for _, path := range p.used(pod) {
-			said = append(said, fmt.Sprintf("%s: dropped, because the feature gate %s is off", path, p.gate))
+			warnings = append(warnings, fmt.Sprintf("%s: dropped, because the feature gate %s is off", path, p.gate))
 		}
 		p.drop(pod)
 	}
-	return said
+	return warnings
 }
 
 // Missing says which features a pod needs that are off: "" if it needs none. Whether a field asks for something counts,
 // not whether it is there: shareProcessNamespace: false asks for nothing.
 func (g *Gates) Missing(pod *corev1.Pod) string {
-	var said []string
+	var missing []string
 	for _, p := range parts() {
 		if g.Enabled(p.gate) || !asks(&pod.Spec, p.gate) {
 			continue
 		}
-		said = append(said, fmt.Sprintf("%s needs the feature gate %s, which is off", p.used(pod)[0], p.gate))
+		missing = append(missing, fmt.Sprintf("%s needs the feature gate %s, which is off", p.used(pod)[0], p.gate))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(missing, "; ")
 }
 
-// asks tells whether a pod asks for what a gate governs. Ephemeral containers are no part of what a pod needs in order
-// to run: with the gate off they are left alone (EC-24). Nor is being held when it has failed: with the gate off it is
-// not.
+// asks reports whether a pod asks for what a gate governs. Ephemeral containers are no part of what a pod needs in
+// order to run: with the gate off they are left alone (EC-24). Nor is being held when it has failed: with the gate off
+// it is not.
 func asks(s *corev1.PodSpec, gate featuregate.Feature) bool {
 	switch gate {
 	case SidecarContainers:

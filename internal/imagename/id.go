@@ -4,10 +4,10 @@ package imagename
 
 import "strings"
 
-// IsID tells whether a container's image is written as the id of an image on a node, or as the beginning of one, rather
-// than as a name: sha256:5905453c494f. Runtimes look such a thing up among the ids of what they have, where no name of
-// that kind is known; Parse takes it for a tag of Docker's repository "sha256", which it is not. A name with a registry
-// or a path is never an id.
+// IsID reports whether a container's image is written as the id of an image on a node, or as the beginning of one,
+// rather than as a name: sha256:5905453c494f. Runtimes look such a thing up among the ids of what they have, where no
+// name of that kind is known; Parse takes it for a tag of Docker's repository "sha256", which it is not. A name with a
+// registry or a path is never an id.
 func IsID(image string) bool {
 	algorithm, hex, ok := strings.Cut(image, ":")
 	switch algorithm {
@@ -18,7 +18,7 @@ func IsID(image string) bool {
 	return ok && isHex(hex)
 }
 
-// CalledByID tells whether a runtime that answered to the name given with the image of an id, and the names that it
+// CalledByID reports whether a runtime that answered to the name given with the image of an id, and the names that it
 // knows that image by, took the name for (the beginning of) the id. One that is among the names was not; nor is an
 // alias of the runtime's own making, such as a short name that it completes.
 func CalledByID(given, id string, names []string) bool {
@@ -43,7 +43,7 @@ func CalledByID(given, id string, names []string) bool {
 	return isHex(hex) && strings.HasPrefix(idHex, hex)
 }
 
-// isHex tells whether a text can be the beginning of a digest: ids have no capitals.
+// isHex reports whether a text can be the beginning of a digest: ids have no capitals.
 func isHex(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789abcdef") == ""
 }

@@ -6,11 +6,11 @@ package imagename
 // import.
 const ownRegistry = "wherry.dev"
 
-// Own tells whether an image's name is one of wherry's. No such image is ever asked of a registry, whatever the pull
+// Own reports whether an image's name is one of wherry's. No such image is ever asked of a registry, whatever the pull
 // policy: whoever came to hold the name would choose what runs in every pod.
 func (r Reference) Own() bool { return plain(r.Registry) == ownRegistry }
 
-// BuiltIn tells whether a name is that of an image that is made from the program itself: the pods' first process, and
+// BuiltIn reports whether a name is that of an image that is made from the program itself: the pods' first process, and
 // the toolbox.
 func BuiltIn(name string) bool {
 	r, err := Parse(name)

@@ -129,7 +129,7 @@ func spelledOut(pattern string) string {
 	return dockerHub + "/" + pattern
 }
 
-// stands tells whether a pattern stands for a name.
+// stands reports whether a pattern stands for a name.
 func stands(pattern, name string) bool {
 	if above, ok := strings.CutSuffix(pattern, below); ok {
 		parts := strings.Split(name, "/")

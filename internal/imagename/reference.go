@@ -42,7 +42,8 @@ func Parse(image string) (Reference, error) {
 	r := Reference{Given: image, Registry: reference.Domain(named), Repository: reference.Path(named)}
 	if r.Registry == "" { // the library takes what cannot be a host for a part of the path, and then has none
 		host, _, _ := strings.Cut(image, "/")
-		return Reference{}, fmt.Errorf("couldn't parse image name %q: %q is no name of a registry", image, host)
+		return Reference{}, fmt.Errorf("couldn't parse image name %q: %q is not a valid name of a registry", image,
+			host)
 	}
 	if reference.IsNameOnly(named) {
 		r.Given += ":latest"

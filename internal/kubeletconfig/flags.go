@@ -86,7 +86,7 @@ func list(name string) asFlag {
 func texts(v any) (out []string, err error) {
 	values, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("%s is no list", shown(v))
+		return nil, fmt.Errorf("%s is not a list", shown(v))
 	}
 	for _, one := range values {
 		text := shown(one)
@@ -103,7 +103,7 @@ func pairs(name, between string) asFlag {
 	return func(path string, v any) (Flag, error) {
 		values, ok := v.(map[string]any)
 		if !ok {
-			return Flag{}, fmt.Errorf("%s is no object", shown(v))
+			return Flag{}, fmt.Errorf("%s is not an object", shown(v))
 		}
 		var out []string
 		for k, one := range values {
@@ -119,13 +119,13 @@ func banks(name string) asFlag {
 	return func(path string, v any) (Flag, error) {
 		items, ok := v.([]any)
 		if !ok {
-			return Flag{}, fmt.Errorf("%s is no list", shown(v))
+			return Flag{}, fmt.Errorf("%s is not a list", shown(v))
 		}
 		var out []string
 		for _, one := range items {
 			item, ok := one.(map[string]any)
 			if !ok {
-				return Flag{}, fmt.Errorf("%s is no object", shown(one))
+				return Flag{}, fmt.Errorf("%s is not an object", shown(one))
 			}
 			node := "0"
 			if n := item["numaNode"]; n != nil {
@@ -146,7 +146,7 @@ func headers(name string) asFlag {
 	return func(path string, v any) (Flag, error) {
 		values, ok := v.(map[string]any)
 		if !ok {
-			return Flag{}, fmt.Errorf("%s is no object", shown(v))
+			return Flag{}, fmt.Errorf("%s is not an object", shown(v))
 		}
 		var out []string
 		for k, of := range values {
@@ -168,13 +168,13 @@ func priorities(name string) asFlag {
 	return func(path string, v any) (Flag, error) {
 		items, ok := v.([]any)
 		if !ok {
-			return Flag{}, fmt.Errorf("%s is no list", shown(v))
+			return Flag{}, fmt.Errorf("%s is not a list", shown(v))
 		}
 		var out []string
 		for _, one := range items {
 			item, ok := one.(map[string]any)
 			if !ok {
-				return Flag{}, fmt.Errorf("%s is no object", shown(one))
+				return Flag{}, fmt.Errorf("%s is not an object", shown(one))
 			}
 			part := func(name string) string {
 				if item[name] == nil {

@@ -106,7 +106,7 @@ type tables struct {
 
 func allTables() tables { return tables{flagTable(), doesTable(), lacksTable()} }
 
-// has tells whether a field is in a table, as a whole.
+// has reports whether a field is in a table, as a whole.
 func (t tables) has(path string) bool {
 	return t.flags[path] != nil || t.does[path] != nil || t.lacks[path] != ""
 }
@@ -152,8 +152,8 @@ func (t tables) paths(prefix string, v map[string]any) (out []string) {
 	return out
 }
 
-// empty tells whether a value is the same as none in a kubelet's file, as tools write it for all fields that they leave
-// to the kubelet.
+// empty reports whether a value is the same as none in a kubelet's file, as tools write it for all fields that they
+// leave to the kubelet.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

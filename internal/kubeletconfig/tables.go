@@ -2,7 +2,7 @@
 
 package kubeletconfig
 
-// doesTable has the fields that have one value in any case; where it is, nothing is to be said.
+// doesTable has the fields that have one value in any case; where it is, nothing is logged.
 func doesTable() map[string][]string {
 	return map[string][]string{
 		"containerLogMaxWorkers":                    {"1"},

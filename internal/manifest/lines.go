@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// lines finds the line of a field. It is a best effort beside the decoder: where it fails, the document's line is told.
+// lines finds the line of a field. It is a best effort beside the decoder: where it fails, the document's line is
+// reported.
 type lines struct{ root *yaml.Node }
 
 func newLines(text []byte) lines {
@@ -69,7 +70,7 @@ func follow(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// mismatch finds the first value at path (without indices, as the decoder tells it) that is not of the wanted kind.
+// mismatch finds the first value at path (without indices, as the decoder reports it) that is not of the wanted kind.
 func (l lines) mismatch(path string, w want) (line int, exact string) {
 	type place struct {
 		node *yaml.Node

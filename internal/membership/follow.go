@@ -16,12 +16,12 @@ import (
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 )
 
-// Pods reads what a wherry server tells a node of pods: where they are, and what policies know them by.
+// Pods reads what a wherry server serves a node of pods: where they are, and what policies know them by.
 func Pods(client kubernetes.Interface) cache.ListerWatcher {
 	return told(client, nodenetwork.PodsPath, func() runtime.Object { return &corev1.PodList{} })
 }
 
-// Nodes reads what a wherry server tells a node of the nodes: their addresses and their pods' networks.
+// Nodes reads what a wherry server serves a node of the nodes: their addresses and their pods' networks.
 func Nodes(client kubernetes.Interface) cache.ListerWatcher {
 	return told(client, nodenetwork.NodesPath, func() runtime.Object { return &corev1.NodeList{} })
 }

@@ -118,7 +118,7 @@ func ask(ctx context.Context, client kubernetes.Interface) (*nodenetwork.Cluster
 	return &c, nil
 }
 
-// isWherry tells by its version whether an API server is wherry's.
+// isWherry decides by its version whether an API server is wherry's.
 func isWherry(ctx context.Context, api rest.Interface) (bool, error) {
 	text, err := api.Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {

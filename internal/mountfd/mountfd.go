@@ -91,7 +91,7 @@ func Retry(ctx context.Context, tries *int, open func() (int, error)) (int, erro
 	}
 }
 
-// KernelCan tells whether the kernel has the calls that this package makes (Linux 5.12).
+// KernelCan reports whether the kernel has the calls that this package makes (Linux 5.12).
 func KernelCan() bool {
 	err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	return !errors.Is(err, unix.ENOSYS)

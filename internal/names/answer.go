@@ -31,13 +31,14 @@ type Question struct {
 
 // Record is one of a reply.
 type Record struct {
-	Name   string // without the last dot
-	Type   dnsmessage.Type
-	Addr   netip.Addr // A, AAAA
-	Target string     // CNAME, PTR, SRV, NS
-	Port   uint16     // SRV
-	Weight uint16     // SRV
-	Text   string     // TXT
+	Name     string // without the last dot
+	Type     dnsmessage.Type
+	Addr     netip.Addr // A, AAAA
+	Target   string     // CNAME, PTR, SRV, NS, MX
+	Port     uint16     // SRV
+	Weight   uint16     // SRV
+	Priority uint16     // SRV, MX
+	Text     string     // TXT
 }
 
 // Reply is what is answered.

@@ -3,7 +3,7 @@
 // Package names answers questions about the names of services and pods, as version 1.1.0 of Kubernetes' specification
 // of DNS-based service discovery has them.
 //
-// [World] is what is known: services, their endpoint slices, pods, as plain data that is told change by change
+// [World] is what is known: services, their endpoint slices, pods, as plain data that is updated change by change
 // ([Change]). [World.Answer] turns a [Question] into a [Reply]; [Parse] and [Reply.Pack] read and write messages.
 //
 // The law: it is pure. A name that is not of the cluster is no matter of this package: the reply says so, and somebody

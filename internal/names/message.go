@@ -192,13 +192,24 @@ func (a Record) add(b *dnsmessage.Builder, q Query) error {
 	case dnsmessage.TypeNS:
 		return b.NSResource(h, dnsmessage.NSResource{NS: target})
 	case dnsmessage.TypeSRV:
-		return b.SRVResource(h, dnsmessage.SRVResource{Weight: a.Weight, Port: a.Port, Target: target})
+		return b.SRVResource(h, dnsmessage.SRVResource{Priority: a.Priority, Weight: a.Weight, Port: a.Port,
+			Target: target})
+	case dnsmessage.TypeMX:
+		return b.MXResource(h, dnsmessage.MXResource{Pref: a.Priority, MX: target})
 	case dnsmessage.TypeTXT:
-		return b.TXTResource(h, dnsmessage.TXTResource{TXT: []string{a.Text}})
+		return b.TXTResource(h, dnsmessage.TXTResource{TXT: strings255(a.Text)})
 	case dnsmessage.TypeSOA:
 		return soa(b, h, a.Name)
 	}
 	return fmt.Errorf("no such record is made here: %s", a.Type)
+}
+
+// strings255 cuts a text into the strings of a TXT record, which have 255 bytes at most (RFC 1035).
+func strings255(text string) (all []string) {
+	for len(text) > 255 {
+		all, text = append(all, text[:255]), text[255:]
+	}
+	return append(all, text)
 }
 
 // soa says how long a no may be kept: as short as a yes.
@@ -207,15 +218,15 @@ func soa(b *dnsmessage.Builder, h dnsmessage.ResourceHeader, zone string) error 
 	if err != nil {
 		return err
 	}
-	box, err := dnsmessage.NewName("hostmaster." + zone + ".")
+	mailbox, err := dnsmessage.NewName("hostmaster." + zone + ".")
 	if err != nil {
 		return err
 	}
-	return b.SOAResource(h, dnsmessage.SOAResource{NS: ns, MBox: box, Serial: 1, Refresh: 7200, Retry: 1800,
+	return b.SOAResource(h, dnsmessage.SOAResource{NS: ns, MBox: mailbox, Serial: 1, Refresh: 7200, Retry: 1800,
 		Expire: 86400, MinTTL: TTL})
 }
 
-// Truncated is what is said over UDP of an answer of another resolver that is too long for it.
+// Truncated is what is sent over UDP in place of an answer of another resolver that is too long for it.
 func Truncated(message []byte, q Query) []byte {
 	var p dnsmessage.Parser
 	h, err := p.Start(message)
@@ -230,7 +241,7 @@ func Truncated(message []byte, q Query) []byte {
 	return out
 }
 
-// Ask writes the query that asks another resolver the same. What else a client has said is between it and us.
+// Ask writes the query that asks another resolver the same. The client's other options are not passed on.
 func (q Query) Ask(id uint16) ([]byte, error) {
 	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: id, RecursionDesired: true,
 		CheckingDisabled: q.Header.CheckingDisabled, AuthenticData: q.Header.AuthenticData})

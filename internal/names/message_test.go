@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -221,6 +222,33 @@ func TestOthersMessages(t *testing.T) {
 	}
 	if _, _, ok := Records([]byte("x")); ok || Truncated([]byte("x"), q) != nil {
 		t.Error("what is no message was read")
+	}
+}
+
+// WL-09: records that another server has given for an external name are handed on as they were: mail exchangers with their preference, services
+// with priority and weight, texts that are longer than one string.
+func TestOthersRecords(t *testing.T) {
+	q, err := Parse(asks(t, "ext.shop.svc.cluster.local.", dnsmessage.TypeMX, edns(4096, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 600)
+	reply := Reply{Answers: []Record{
+		{Name: "mail.example", Type: dnsmessage.TypeMX, Target: "mx.example", Priority: 10},
+		{Name: "sip.example", Type: dnsmessage.TypeSRV, Target: "a.example", Port: 5060, Priority: 1, Weight: 2},
+		{Name: "t.example", Type: dnsmessage.TypeTXT, Text: long},
+	}}
+	packet, err := reply.Pack(q, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m dnsmessage.Message
+	if err := m.Unpack(packet); err != nil || m.RCode != dnsmessage.RCodeSuccess || len(m.Answers) != 3 {
+		t.Fatalf("%v %+v", err, m)
+	}
+	records, _, ok := Records(packet)
+	if !ok || !reflect.DeepEqual(records, reply.Answers) {
+		t.Errorf("%+v", records)
 	}
 }
 

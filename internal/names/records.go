@@ -11,7 +11,7 @@ import (
 )
 
 // Records takes the answers out of a message that another resolver wrote. Of those of kinds that are not made here only
-// the kind is told.
+// the kind is returned.
 func Records(message []byte) (records []Record, code dnsmessage.RCode, ok bool) {
 	var p dnsmessage.Parser
 	h, err := p.Start(message)
@@ -45,9 +45,9 @@ func record(a dnsmessage.Resource) Record {
 	case *dnsmessage.NSResource:
 		r.Target = dotless(body.NS)
 	case *dnsmessage.MXResource:
-		r.Target = dotless(body.MX)
+		r.Target, r.Priority = dotless(body.MX), body.Pref
 	case *dnsmessage.SRVResource:
-		r.Target, r.Port = dotless(body.Target), body.Port
+		r.Target, r.Port, r.Priority, r.Weight = dotless(body.Target), body.Port, body.Priority, body.Weight
 	case *dnsmessage.TXTResource:
 		r.Text = strings.Join(body.TXT, "")
 	}

@@ -65,7 +65,7 @@ type Change struct {
 	Node    *Node    `json:"node,omitempty"`
 }
 
-// Key tells whether two changes are about the same object.
+// Key reports whether two changes are about the same object.
 func (c Change) Key() string {
 	switch {
 	case c.Service != nil:
@@ -126,7 +126,7 @@ func (w *World) Apply(c Change) {
 	}
 }
 
-// Inside tells whether an address is a service's, a pod's or a node's.
+// Inside reports whether an address is a service's, a pod's or a node's.
 func (w *World) Inside(ip netip.Addr) bool {
 	for _, n := range w.nodes {
 		if slices.Contains(n.Addresses, ip) {
@@ -136,7 +136,7 @@ func (w *World) Inside(ip netip.Addr) bool {
 	return w.ofNetworks(ip)
 }
 
-// ofNetworks tells whether an address is in the networks of services and pods.
+// ofNetworks reports whether an address is in the networks of services and pods.
 func (w *World) ofNetworks(ip netip.Addr) bool {
 	has := func(p netip.Prefix) bool { return p.Contains(ip) }
 	for _, n := range w.nodes {

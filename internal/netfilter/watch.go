@@ -24,8 +24,8 @@ const (
 	genProcPID = 2 // NFTA_GEN_PROC_PID
 )
 
-// Watch tells when another process has changed tables of a name, of whatever family, by a token in the channel that it
-// returns, until ctx ends. When no notice can be received any more, an error comes from the other channel.
+// Watch signals when another process has changed tables of a name, of whatever family, by a token in the channel that
+// it returns, until ctx ends. When no notice can be received any more, an error comes from the other channel.
 func Watch(ctx context.Context, table string) (<-chan struct{}, <-chan error, error) {
 	socket, err := nl.Subscribe(unix.NETLINK_NETFILTER, unix.NFNLGRP_NFTABLES)
 	if err != nil {
@@ -57,7 +57,7 @@ func Watch(ctx context.Context, table string) (<-chan struct{}, <-chan error, er
 	return changed, failed, nil
 }
 
-// notices reads what the kernel tells of one transaction after the other. Whose it was stands at its end.
+// notices reads what the kernel reports of one transaction after the other. Whose it was stands at its end.
 type notices struct {
 	table string
 	self  uint32

@@ -9,5 +9,5 @@
 // The laws: nothing in the kernel is touched before all that there is is known, so nothing passes that should not,
 // whenever the server was killed. While there are policies, a pod that is not known yet sends and receives nothing.
 // What cannot be done is tried again from what the kernel says it has. Without policies there are no tables, and
-// nothing is followed: the first one is told of by the board of first objects.
+// nothing is followed: the first one is signalled by the board of first objects.
 package netpolicy

@@ -47,9 +47,9 @@ type Config struct {
 	Networks  []netip.Prefix // of the node's pods
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory // of pods and namespaces others have some; they are shared
-	// Firsts tells of the first policy; nil where the API server is another process, whose policies are followed.
+	// Firsts signals the first policy; nil where the API server is another process, whose policies are followed.
 	Firsts *firsts.Board
-	// Names is where the name server is, nil if there is none of ours; NamesMoved tells that it is elsewhere.
+	// Names is where the name server is, nil if there is none of ours; NamesMoved signals that it is elsewhere.
 	Names      func() *decide.Names
 	NamesMoved <-chan struct{}
 	Log        *slog.Logger
@@ -97,7 +97,7 @@ func (e *Enforcer) Problem() string {
 }
 
 // Start enforces what policies there are. It fails only with its context, or if they cannot be asked for: what the
-// kernel refuses is told, and tried again by Run. After a failure what a process before has enforced stays so, and
+// kernel refuses is logged, and tried again by Run. After a failure what a process before has enforced stays so, and
 // Start may be called again. Following ends with life.
 func (e *Enforcer) Start(ctx, life context.Context) error {
 	there, err := e.anyPolicy(ctx, life)
@@ -114,7 +114,7 @@ func (e *Enforcer) Start(ctx, life context.Context) error {
 	return ctx.Err()
 }
 
-// anyPolicy tells whether there are policies, and has the first one be told.
+// anyPolicy reports whether there are policies, and has the first one signalled.
 func (e *Enforcer) anyPolicy(ctx, life context.Context) (bool, error) {
 	if e.config.Firsts == nil {
 		return e.followFirst(ctx, life)
@@ -136,7 +136,7 @@ func (e *Enforcer) tellFirst() {
 	}
 }
 
-// tell says what is wrong, once: what failed, and for as long as they are there policies that are not understood.
+// tell logs what is wrong, once: what failed, and for as long as they are there policies that are not understood.
 func (e *Enforcer) tell(err error) {
 	var errs []error
 	for _, o := range slices.SortedFunc(maps.Keys(e.refused), object.compare) {
@@ -237,7 +237,7 @@ func (e *Enforcer) pass(ctx context.Context) error {
 	return nil
 }
 
-// forbidden tells the flows of UDP that policies forbid: those end by being forgotten, as their answers would go on.
+// forbidden returns the flows of UDP that policies forbid: those end by being forgotten, as their answers would go on.
 func (e *Enforcer) forbidden(f tables.Flow) bool {
 	c := decide.Connection{From: f.From, To: f.To.Addr(), Proto: decide.UDP, Port: f.To.Port()}
 	if n := e.config.Names(); n != nil && f.To == n.Listen {

@@ -121,7 +121,7 @@ func (e *Enforcer) mark(obj any) {
 	}
 }
 
-// takeIn tells the world what has changed, and notes what policies are not understood.
+// takeIn applies to the world what has changed, and notes what policies are not understood.
 func (e *Enforcer) takeIn() {
 	e.mu.Lock()
 	dirty := e.dirty

@@ -191,7 +191,7 @@ func newNodeInformer(client kubernetes.Interface, name string) cache.SharedIndex
 	return cache.NewSharedIndexInformer(lw, &corev1.Node{}, 0, cache.Indexers{})
 }
 
-// nodeEvents tells the admission of the node.
+// nodeEvents passes changes of the node on to the admission.
 func (a *Agent) nodeEvents() cache.ResourceEventHandler {
 	set := func(was, o any) {
 		if n, ok := o.(*corev1.Node); ok {

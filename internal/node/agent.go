@@ -108,39 +108,8 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.figures = figures.New(c.CRI.Runtime)
 	c.Features.Publish()
 	a.history = a.newHistory()
-	a.events = newRecorder(c.Client, c.NodeName, c.Logger)
-	a.sources = refs.New(refs.Config{Client: c.Client, Node: c.NodeName, Changed: a.referredChanged, Logger: c.Logger,
-		Event: func(pod *corev1.Pod, eventType, reason, message string) {
-			a.events.Event(pod, "", eventType, reason, message)
-		}})
-	var claims volume.Claims
-	if !a.standalone() {
-		claims = a.sources
-	}
-	if a.csi, err = a.newCSI(); err != nil {
+	if err := a.newRunner(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
-	}
-	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims, CSI: a.csi,
-		Allocatable: a.allocatable(), RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
-	a.fresh = newRefresher(a)
-	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
-	puller := image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
-		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
-		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
-	if err = a.newPlaces(); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
-	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
-		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, CPUs: a.cpus, Memory: a.memory, Sources: a.sources,
-		Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events,
-		Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell,
-		KeepAllocated: a.keepAllocated})
-	if c.ImageRuntime != nil {
-		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,
-			Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger, Pod: a.podOf, Changed: a.changes.wait,
-			Released: a.released, Limits: c.ImageExecs})
 	}
 	a.evictor = newEvictor(a)
 	a.admission = newAdmission(a.fetchAdmission)
@@ -159,6 +128,55 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
+// newRunner makes what pods are run by, and what that needs.
+func (a *Agent) newRunner() (err error) {
+	c := a.cfg
+	a.events = newRecorder(c.Client, c.NodeName, c.Logger)
+	a.sources = refs.New(refs.Config{Client: c.Client, Node: c.NodeName, Changed: a.referredChanged, Logger: c.Logger,
+		Event: func(pod *corev1.Pod, eventType, reason, message string) {
+			a.events.Event(pod, "", eventType, reason, message)
+		}})
+	var claims volume.Claims
+	if !a.standalone() {
+		claims = a.sources
+	}
+	if a.csi, err = a.newCSI(); err != nil {
+		return err
+	}
+	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims, CSI: a.csi,
+		Allocatable: a.allocatable(), RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
+	a.fresh = newRefresher(a)
+	images, err := a.newImages()
+	if err != nil {
+		return err
+	}
+	if err := a.newPlaces(); err != nil {
+		return err
+	}
+	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: images, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
+		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, CPUs: a.cpus, Memory: a.memory, Sources: a.sources,
+		Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events,
+		Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.notify,
+		KeepAllocated: a.keepAllocated})
+	if c.ImageRuntime != nil {
+		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,
+			Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger, Pod: a.podOf, Changed: a.changes.wait,
+			Released: a.released, Limits: c.ImageExecs})
+	}
+	return nil
+}
+
+// newImages makes what pulls images, with its record of who has pulled them.
+func (a *Agent) newImages() (_ *image.Puller, err error) {
+	c := a.cfg
+	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
+		return nil, err
+	}
+	return image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
+		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
+		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger}), nil
+}
+
 // Ready is closed when the node is registered and every pod has its worker.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
@@ -173,7 +191,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.events.stop()
 	defer a.sources.Close()
 	defer a.figures.Close()
-	a.settlePulls(ctx)
+	a.recoverPulls(ctx)
 	if a.execs != nil {
 		if err := a.execs.Sweep(ctx); err != nil {
 			a.log.Warn("cleaning up image execs of an earlier process", "err", err)
@@ -237,7 +255,7 @@ func (a *Agent) follow(ctx context.Context, loops *sync.WaitGroup) (bool, error)
 		return false, err
 	}
 	loops.Go(func() { nodes.RunWithContext(ctx) })
-	told, err := a.pods.AddEventHandler(a.podEvents(ctx))
+	handler, err := a.pods.AddEventHandler(a.podEvents(ctx))
 	if err != nil {
 		return false, err
 	}
@@ -247,7 +265,7 @@ func (a *Agent) follow(ctx context.Context, loops *sync.WaitGroup) (bool, error)
 	}
 	loops.Go(func() { a.pods.RunWithContext(ctx) })
 	// Not when the cache has all pods, but when their workers have: a pod without a worker is taken down.
-	if !cache.WaitForCacheSync(ctx.Done(), told.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
 		return false, nil
 	}
 	loops.Go(func() { a.mirrors.run(ctx) })
@@ -344,8 +362,8 @@ func (a *Agent) nudged(ctx context.Context) {
 	}
 }
 
-// referredChanged is told when an object that a pod refers to has changed: its files are written anew, and what failed
-// for want of it is tried again.
+// referredChanged is called when an object that a pod refers to has changed: its files are rewritten, and what failed
+// because it was missing is retried.
 func (a *Agent) referredChanged(uid types.UID) {
 	if a.workers == nil {
 		return
@@ -370,7 +388,7 @@ func (a *Agent) Facts() plan.Node {
 		NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
 }
 
-// broadcast tells any number of waiters that something has changed.
+// broadcast notifies any number of waiters that something has changed.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}
@@ -385,7 +403,7 @@ func (b *broadcast) wait() <-chan struct{} {
 	return b.ch
 }
 
-func (b *broadcast) tell() {
+func (b *broadcast) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch != nil {

@@ -24,9 +24,9 @@ type allocations struct {
 	// folder holds one folder for each pod; "" where nothing is kept.
 	folder string
 	log    *slog.Logger
-	// tell records an event about a resize that is put off, and changed makes the pod's worker look at what is set
-	// aside. Both are called without the lock.
-	tell    func(pod *corev1.Pod, r plan.Resize)
+	// putOff records an event about a resize that has to wait or cannot be done, and changed makes the pod's worker
+	// look at what is set aside. Both are called without the lock.
+	putOff  func(pod *corev1.Pod, r plan.Resize)
 	changed func(types.UID)
 	// fixed says why what a pod asks for can never be set aside in place of what is; "" if it can.
 	fixed func(now, asks *corev1.Pod) string
@@ -54,7 +54,7 @@ func (a *admission) allocate(pod *corev1.Pod) *allocation {
 	}
 	kept, ok, err := allocated.Read(filepath.Join(a.held.folder, string(pod.UID)))
 	if err != nil {
-		a.held.log.Warn("cannot read what was set aside for a pod: it counts with what it asks for", "pod",
+		a.held.log.Warn("cannot read the resources allocated to a pod; its requests are used", "pod",
 			pod.Namespace+"/"+pod.Name, "err", err)
 	}
 	if !ok || kept.Of(pod) {
@@ -105,22 +105,22 @@ func (a *admission) grantAll() {
 		return
 	}
 	fit.InTurn(asking)
-	var told []*corev1.Pod
+	var granted []*corev1.Pod
 	for _, w := range asking {
 		if a.grant(w) {
-			told = append(told, w.Pod)
+			granted = append(granted, w.Pod)
 		}
 	}
 	events := map[types.UID]plan.Resize{}
-	for _, p := range told {
+	for _, p := range granted {
 		if r := a.held.pods[p.UID].resize; r != nil {
 			events[p.UID] = *r
 		}
 	}
 	a.mu.Unlock()
-	for _, p := range told {
-		if r, putOff := events[p.UID]; putOff && a.held.tell != nil {
-			a.held.tell(p, r)
+	for _, p := range granted {
+		if r, has := events[p.UID]; has && a.held.putOff != nil {
+			a.held.putOff(p, r)
 		}
 		if a.held.changed != nil {
 			a.held.changed(p.UID)
@@ -128,7 +128,7 @@ func (a *admission) grantAll() {
 	}
 }
 
-// grant sets aside what a pod asks for, or puts it off, and tells whether that is news. Called with the lock held.
+// grant sets aside what a pod asks for, or puts it off, and reports whether that is news. Called with the lock held.
 func (a *admission) grant(w fit.Wanted) bool {
 	al := a.held.pods[w.Pod.UID]
 	m := fit.Resize(w, a.node)
@@ -197,7 +197,7 @@ func (a *Agent) Allocated(pod *corev1.Pod) (*corev1.Pod, *plan.Resize) {
 // newAllocations connects what is set aside with the rest of the agent.
 func (a *Agent) newAllocations() allocations {
 	return allocations{pods: map[types.UID]*allocation{}, folder: a.cfg.podsFolder(), log: a.log,
-		tell: func(pod *corev1.Pod, r plan.Resize) {
+		putOff: func(pod *corev1.Pod, r plan.Resize) {
 			a.events.Event(pod, "", corev1.EventTypeWarning, "Resize"+r.Reason,
 				"Pod resize "+r.Reason+": "+podspec.ResizeWords(pod, r.Message))
 		},

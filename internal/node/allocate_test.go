@@ -23,7 +23,7 @@ import (
 type desk struct {
 	*admission
 	t       *testing.T
-	told    []string
+	putOff  []string
 	changed []types.UID
 }
 
@@ -32,7 +32,7 @@ func newDesk(t *testing.T, folder string) *desk {
 		return nil, nil, errors.New("unreachable")
 	})}
 	d.held.folder, d.held.log = folder, slog.New(slog.DiscardHandler)
-	d.held.tell = func(p *corev1.Pod, r plan.Resize) { d.told = append(d.told, p.Name+" "+r.Reason) }
+	d.held.putOff = func(p *corev1.Pod, r plan.Resize) { d.putOff = append(d.putOff, p.Name+" "+r.Reason) }
 	d.held.changed = func(uid types.UID) { d.changed = append(d.changed, uid) }
 	d.setNode(&corev1.Node{Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
 		"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi"), "pods": resource.MustParse("10")}}})
@@ -107,8 +107,8 @@ func TestAllocate(t *testing.T) {
 	d.want(p, "2", "Deferred")
 	d.forget(big.UID)
 	d.want(p, "4", "")
-	if want := []string{"p Deferred", "p Infeasible", "p Deferred"}; !slices.Equal(d.told, want) {
-		t.Errorf("told %v, want %v", d.told, want)
+	if want := []string{"p Deferred", "p Infeasible", "p Deferred"}; !slices.Equal(d.putOff, want) {
+		t.Errorf("told %v, want %v", d.putOff, want)
 	}
 	if !slices.Contains(d.changed, "p") {
 		t.Error("nobody was told that there is more now")
@@ -145,8 +145,8 @@ func TestAllocateAgain(t *testing.T) {
 	d = newDesk(t, folder)
 	d.open(t.Context(), []*corev1.Pod{p, big})
 	d.want(p, "2", "Deferred")
-	if len(d.told) > 0 {
-		t.Errorf("told again: %v", d.told)
+	if len(d.putOff) > 0 {
+		t.Errorf("told again: %v", d.putOff)
 	}
 	d.forget(big.UID)
 	d.want(p, "3", "")

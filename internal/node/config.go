@@ -40,8 +40,10 @@ type Config struct {
 	Client kubernetes.Interface
 	CRI    *cri.Client
 	// of a runtime that runs commands in containers without the CRI's streams; nil: through the CRI
-	Exec   httpapi.Execer
-	Attach httpapi.Attacher // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
+	Exec    httpapi.Execer
+	Streams httpapi.Streams   // of one that attaches without them; nil: through the CRI
+	Forward httpapi.Forwarder // of one that reaches pods' ports without the CRI's streams; nil: through the CRI
+	Attach  httpapi.Attacher  // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
 
 	DataDir string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
 	Logs    ops.LogFolders // of pods
@@ -90,7 +92,7 @@ type Config struct {
 	LogMaxFiles int              // of a container, with the one that is written; 0: Kubernetes' default
 
 	Shutdown   []shutdown.Period // in which order pods end when the machine goes down; none: they are not ended
-	PowerFails <-chan os.Signal  // tells of SIGPWR; nil: nobody does
+	PowerFails <-chan os.Signal  // gets SIGPWR; nil: the signal is not handled
 
 	LimitedSwap bool // burstable containers may swap (LimitedSwap); else nobody (NoSwap)
 
@@ -103,8 +105,8 @@ type Config struct {
 	UnsafeSysctls podspec.SysctlPatterns // that pods may set besides the safe ones
 
 	Eviction Eviction // what happens when a resource runs out
-	// DiskMeasured, if set, is told how many bytes are free on the disk of DataDir, at least every ten seconds. It must
-	// be quick.
+	// DiskMeasured, if set, is called with how many bytes are free on the disk of DataDir, at least every ten seconds.
+	// It must be quick.
 	DiskMeasured func(free int64)
 	// Blockers, if set, names the firewall chains that may drop pods' packets. It is asked every ten seconds.
 	Blockers func() ([]string, error)
@@ -129,7 +131,7 @@ func (c *Config) podPIDs() int64 {
 	return c.PodMaxPIDs
 }
 
-// DefaultMaxPods is how many pods a node takes unless told otherwise.
+// DefaultMaxPods is how many pods a node takes by default.
 const DefaultMaxPods = 110
 
 func (c *Config) check() error {

@@ -22,7 +22,7 @@ func (a *Agent) newCSI() (*csi.Manager, error) {
 		return nil, nil
 	}
 	return csi.New(csi.Config{NodeName: a.cfg.NodeName, Folder: a.cfg.KubeletFolder, PodsFolder: a.cfg.podsFolder(),
-		Boot: a.machine.boot, Client: a.cfg.Client, Token: a.sources.ServiceAccountToken, InUse: a.tellInUse,
+		Boot: a.machine.boot, Client: a.cfg.Client, Token: a.sources.ServiceAccountToken, InUse: a.reportInUse,
 		Changed: a.conditionsChanged,
 		Retry:   func(uid types.UID) { a.workers.Retry(uid) },
 		Event: func(pod *corev1.Pod, kind, reason, message string) {
@@ -43,8 +43,8 @@ func (a *Agent) serveCSI(ctx context.Context, loops *sync.WaitGroup) {
 	loops.Go(func() { a.csi.Run(ctx) })
 }
 
-// tellInUse has the node's status show which volumes its pods have, at once.
-func (a *Agent) tellInUse(ctx context.Context) (*corev1.Node, error) {
+// reportInUse has the node's status show which volumes its pods have, at once.
+func (a *Agent) reportInUse(ctx context.Context) (*corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	have, err := a.cfg.Client.CoreV1().Nodes().Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
@@ -59,7 +59,7 @@ func (a *Agent) tellInUse(ctx context.Context) (*corev1.Node, error) {
 	return a.patchNode(ctx, have, now, "status")
 }
 
-// driverStats is what drivers tell of a pod's volumes; done are those they tell of, or ought to.
+// driverStats is what CSI drivers report of a pod's volumes; done are the volumes whose drivers do so, or ought to.
 func (a *Agent) driverStats(ctx context.Context, pod *corev1.Pod) (out []statsapi.VolumeStats, done map[string]bool) {
 	done = map[string]bool{}
 	if a.csi == nil {

@@ -62,27 +62,28 @@ func fieldPath(pod *corev1.Pod, container string) string {
 	return fmt.Sprintf("spec.%s{%s}", ref.Kind.List(), container)
 }
 
-// Tell is part of [work.Node]: what a status shows for the first time and no operation tells of becomes an event.
+// Tell is part of [work.Node]: what a status shows for the first time, and no operation has recorded, becomes an event.
 func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
-	a.changes.tell()
-	a.history.Tell(pod, from, to, time.Now())
-	a.metrics.Told(pod, from, to, time.Now())
+	a.changes.notify()
+	a.history.StatusChanged(pod, from, to, time.Now())
+	a.metrics.StatusChanged(pod, from, to, time.Now())
 	for _, now := range podspec.Statuses(to) {
-		a.tellContainer(pod, podspec.FindStatus(from, now.Name), now)
+		a.containerChanged(pod, podspec.FindStatus(from, now.Name), now)
 	}
 	if to.Phase == corev1.PodFailed && from.Phase != to.Phase && to.Reason != "" && !evicted(to) {
 		a.events.Event(pod, "", corev1.EventTypeWarning, to.Reason, to.Message)
 	}
 }
 
-// evicted tells whether a status is that of an evicted pod: the planner has told of that when it began.
+// evicted reports whether a status is that of an evicted pod: the planner has recorded that event when the eviction
+// began.
 func evicted(s *corev1.PodStatus) bool {
 	return plan.IsEviction(s.Reason) && slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonTerminationByKubelet
 	})
 }
 
-func (a *Agent) tellContainer(pod *corev1.Pod, before, now *corev1.ContainerStatus) {
+func (a *Agent) containerChanged(pod *corev1.Pod, before, now *corev1.ContainerStatus) {
 	w := now.State.Waiting
 	if w == nil {
 		return

@@ -27,13 +27,12 @@ type Eviction struct {
 	Transition  time.Duration // how long a condition outlives its cause
 	MaxPodGrace time.Duration // of a pod that goes for a soft threshold; below 0: its own
 	Images      evict.ImagePolicy
-	StallFile   string // where the kernel tells of stalls for want of memory; "": /proc/pressure/memory
+	StallFile   string // where the kernel reports memory pressure (PSI); "": /proc/pressure/memory
 }
 
 const (
-	// measureEvery is the kubelet's period too. The kernel tells of stalls for want of memory, see [pressure.Stalls];
-	// of a disk or the process table that fills up, or of memory that is taken while there is still some, nothing
-	// tells.
+	// measureEvery is the kubelet's period too. The kernel reports stalls on memory (PSI), see [pressure.Stalls];
+	// nothing reports a disk or a process table that fills up, or memory that is used while some is still free.
 	measureEvery = 10 * time.Second
 	// measureNear is the period while a disk is nearly full: a program fills what is left in a second.
 	measureNear = time.Second
@@ -54,13 +53,13 @@ type evictor struct {
 	mu    sync.Mutex // taken while workers are made: no worker is asked for while it is held
 	state evict.State
 	full  bool                    // the disk is: what ended pods left is to be removed
-	going map[types.UID]time.Time // pods that were told to go, and until when that is waited for
+	going map[types.UID]time.Time // pods that are being evicted, and how long they are waited for
 
-	gone chan struct{} // holds one token when a pod that was told to go has
+	gone chan struct{} // holds one token when a pod that is being evicted has gone
 
 	// What follows belongs to the goroutine in run.
 	cleared bool      // disk was reclaimed since the pressure began
-	idle    bool      // it was said that nobody can go
+	idle    bool      // it was logged that no pod can be evicted
 	checked time.Time // when pods were held to their own limits, which reads their folders: not with every stall
 }
 
@@ -208,7 +207,7 @@ func (e *evictor) clear(ctx context.Context, readings evict.Readings) {
 	e.a.workers.Nudge("")
 }
 
-// limits ends pods that have more on disk than they may, and tells whether there were any.
+// limits ends pods that have more on disk than they may, and reports whether there were any.
 func (e *evictor) limits(ctx context.Context) bool {
 	var bound []*corev1.Pod
 	for _, p := range e.running() {
@@ -256,7 +255,7 @@ func ownGrace(pod *corev1.Pod) time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// waits tells whether a pod that was told to go still holds what it held, and has not taken too long.
+// waits reports whether a pod that is being evicted still holds its resources, and has not taken too long.
 func (e *evictor) waits() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -264,8 +263,8 @@ func (e *evictor) waits() bool {
 	return len(e.going) > 0
 }
 
-// observed is told what the node shows of a pod. One that was told to go has when nothing of it runs and its volumes
-// are released.
+// observed is called with what the node shows of a pod. One that is being evicted has gone when nothing of it runs and
+// its volumes are released.
 func (e *evictor) observed(uid types.UID, seen *plan.Seen) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -275,11 +274,11 @@ func (e *evictor) observed(uid types.UID, seen *plan.Seen) {
 	delete(e.going, uid)
 	select {
 	case e.gone <- struct{}{}:
-	default: // told already
+	default: // already notified
 	}
 }
 
-// holds tells whether a pod still has something that others could use.
+// holds reports whether a pod still has something that others could use.
 func holds(seen *plan.Seen) bool {
 	live := seen.Volumes
 	for i := range seen.Containers {
@@ -321,7 +320,7 @@ func (e *evictor) refuse(pod *corev1.Pod) string {
 	return evict.Admit(pod, e.state)
 }
 
-// pressed is what the node's conditions and the planner are told.
+// pressed is what the node's conditions and the planner get.
 func (e *evictor) pressed() (state evict.State, full bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -35,12 +35,12 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 	c := httpapi.Config{
 		MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites, Host: host{a}, Door: a.cfg.Door,
 		ReadOnlyDoor: a.cfg.ReadOnlyDoor, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures,
-		Attach: a.cfg.Attach, Exec: a.cfg.Exec, Logs: logs.Read, Timeline: a.timeline(), NodeName: a.cfg.NodeName,
-		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs,
-		Metrics: a.metrics.Handler(), Probes: a.metrics.Probes(),
-		Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(), NodeStats: a.nodeStats,
-		PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods, SystemLogs: a.cfg.SystemLogs,
-		Logger: a.log}
+		Attach: a.cfg.Attach, Exec: a.cfg.Exec, Streams: a.cfg.Streams, Forward: a.cfg.Forward, Logs: logs.Read,
+		Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
+		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
+		Probes: a.metrics.Probes(), Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(),
+		NodeStats: a.nodeStats, PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods,
+		SystemLogs: a.cfg.SystemLogs, Logger: a.log}
 	if !a.standalone() { // else only the node's administrator may use it
 		access, err := newAccess(a.cfg.Client)
 		if err != nil {
@@ -182,16 +182,16 @@ func (h host) SandboxID(uid types.UID) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var box *plan.Sandbox
+	var newest *plan.Sandbox
 	for i := range v.Seen.Sandboxes {
-		if s := &v.Seen.Sandboxes[i]; box == nil || s.Attempt > box.Attempt {
-			box = s
+		if s := &v.Seen.Sandboxes[i]; newest == nil || s.Attempt > newest.Attempt {
+			newest = s
 		}
 	}
-	if box == nil || !box.Ready {
+	if newest == nil || !newest.Ready {
 		return "", fmt.Errorf("pod %q is not running: it has no sandbox that is ready", v.Pod.Name)
 	}
-	return box.ID, nil
+	return newest.ID, nil
 }
 
 // LogPath is part of [httpapi.Host].

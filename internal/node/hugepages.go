@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// hugePagesFolder is where the kernel tells of its huge pages.
+// hugePagesFolder is where the kernel lists its huge pages.
 const hugePagesFolder = "/sys/kernel/mm/hugepages"
 
 // hugePages are the sizes of huge pages that the machine has, and how many bytes of each are set aside: as the kubelet,

@@ -20,7 +20,7 @@ import (
 )
 
 // imagesEvery is how often it is noted which images are in use, and, above the high mark, some are removed. It is the
-// kubelet's period; a file system that fills up tells nobody.
+// kubelet's period; nothing notifies the agent when a file system fills up.
 const imagesEvery = 5 * time.Minute
 
 // imageDisk is what the disk of images has, as far as it is known which that is.
@@ -98,8 +98,8 @@ func (k *imageKeeper) prune(images []*runtimeapi.Image, at time.Time) {
 	}
 }
 
-// settlePulls has pulls that an earlier process began known as what became of them, before any pod asks.
-func (a *Agent) settlePulls(ctx context.Context) {
+// recoverPulls has pulls that an earlier process began known as what became of them, before any pod asks.
+func (a *Agent) recoverPulls(ctx context.Context) {
 	images, err := a.cfg.CRI.Images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
 	if err != nil {
 		a.log.Warn("cannot list images, so those of pulls that were cut off are pulled again", "err", err)

@@ -60,7 +60,7 @@ func lookAtMachine(dataDir, resolvConf string) (machine, error) {
 	return m, nil
 }
 
-// readFile returns a file's contents, or nothing: what it tells is then left blank.
+// readFile returns a file's contents, or nothing: what it would have shown is then left blank.
 func readFile(name string) string {
 	data, _ := os.ReadFile(name)
 	return string(data)

@@ -24,7 +24,7 @@ type mirrors struct {
 
 	mu      sync.Mutex
 	have    map[string]*corev1.Pod          // as the API server has them, by key
-	told    map[types.UID]*corev1.PodStatus // statuses that they were given, by the mirror's UID
+	sent    map[types.UID]*corev1.PodStatus // statuses that were written to them, by the mirror's UID
 	queue   map[string]bool                 // keys to look at
 	retries map[string]int                  // that have failed, and how often in a row
 	signal  chan struct{}                   // holds one token while queue is not empty
@@ -37,7 +37,7 @@ const (
 )
 
 func newMirrors(a *Agent) *mirrors {
-	return &mirrors{a: a, have: map[string]*corev1.Pod{}, told: map[types.UID]*corev1.PodStatus{},
+	return &mirrors{a: a, have: map[string]*corev1.Pod{}, sent: map[types.UID]*corev1.PodStatus{},
 		queue: map[string]bool{}, retries: map[string]int{}, signal: make(chan struct{}, 1)}
 }
 
@@ -50,14 +50,14 @@ func (m *mirrors) saw(pod *corev1.Pod) {
 	m.due(key)
 }
 
-// gone is told that the API server has a mirror pod no more.
+// gone is called when the API server no longer has a mirror pod.
 func (m *mirrors) gone(pod *corev1.Pod) {
 	key := static.Key(pod)
 	m.mu.Lock()
 	if h := m.have[key]; h != nil && h.UID == pod.UID {
 		delete(m.have, key)
 	}
-	delete(m.told, pod.UID)
+	delete(m.sent, pod.UID)
 	m.mu.Unlock()
 	m.due(key)
 }
@@ -92,7 +92,7 @@ func (m *mirrors) dueAll() {
 	}
 }
 
-// run does what is due until ctx ends. It is to begin when the API server has told which mirror pods there are.
+// run does what is due until ctx ends. It is to begin when the API server has listed the mirror pods.
 func (m *mirrors) run(ctx context.Context) {
 	m.dueAll()
 	for {
@@ -136,10 +136,10 @@ func (m *mirrors) step(ctx context.Context, key string) error {
 	pod := m.a.statics.Pod(key)
 	m.mu.Lock()
 	have := m.have[key]
-	told := have != nil && pod != nil && m.told[have.UID] != nil &&
-		equality.Semantic.DeepEqual(m.told[have.UID], &pod.Status)
+	sent := have != nil && pod != nil && m.sent[have.UID] != nil &&
+		equality.Semantic.DeepEqual(m.sent[have.UID], &pod.Status)
 	m.mu.Unlock()
-	switch static.Mirror(pod, have, told) {
+	switch static.Mirror(pod, have, sent) {
 	case static.Create:
 		return m.create(ctx, pod)
 	case static.Delete:
@@ -180,10 +180,10 @@ func (m *mirrors) delete(ctx context.Context, have *corev1.Pod) error {
 }
 
 func (m *mirrors) publish(ctx context.Context, pod, have *corev1.Pod) error {
-	// What the API server was given last may be newer than what it has told.
+	// The status written last may be newer than the one that the watch has delivered.
 	from := &have.Status
 	m.mu.Lock()
-	if last := m.told[have.UID]; last != nil {
+	if last := m.sent[have.UID]; last != nil {
 		from = static.MirrorStatus(last, &have.Status)
 	}
 	m.mu.Unlock()
@@ -199,7 +199,7 @@ func (m *mirrors) publish(ctx context.Context, pod, have *corev1.Pod) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
-		m.told[have.UID] = &pod.Status
+		m.sent[have.UID] = &pod.Status
 	}
 	return nil
 }

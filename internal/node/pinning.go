@@ -89,7 +89,7 @@ func (p pinner) SetCPUs(ctx context.Context, id, list string) error {
 	return fmt.Errorf("moving container %s to CPUs %s: %s", id, list, cri.Message(err))
 }
 
-// numbers are CPUs as podresources tells them.
+// numbers are CPUs as podresources has them.
 func numbers(set cpuset.CPUSet) (out []int64) {
 	for _, id := range set.List() {
 		out = append(out, int64(id))

@@ -114,7 +114,7 @@ func (a *Agent) release(uid types.UID) {
 	a.devices.Release(uid)
 	a.cpus.Release(uid)
 	if err := forgetPlaced(filepath.Join(a.cfg.podsFolder(), string(uid))); err != nil {
-		a.log.Warn("a later start will hold what a pod has given back, until its folder is removed", "pod", uid, "err",
+		a.log.Warn("cannot remove a pod's allocation: after a restart its resources stay reserved until its folder is removed", "pod", uid, "err",
 			err)
 	}
 }
@@ -184,7 +184,7 @@ func (a *Agent) fixed(now, asks *corev1.Pod) string {
 	return ""
 }
 
-// differ tells whether a container that counts asks for another amount.
+// differ reports whether a container that counts asks for another amount.
 func differ(now, asks *corev1.Pod, counts func(*corev1.Container) bool, name corev1.ResourceName) bool {
 	were := map[string]*corev1.Container{}
 	for c := range podspec.OwnContainers(&now.Spec) {

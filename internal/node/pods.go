@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -120,6 +121,18 @@ func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
+// notSupported is Kubernetes' reason for refusing a pod that asks for what this node does not do (PL-20).
+func notSupported(bad field.ErrorList) string {
+	switch at := bad[0].Field; {
+	case strings.HasSuffix(at, "appArmorProfile"), strings.Contains(at, "appArmorProfile."),
+		strings.Contains(at, "container.apparmor.security.beta.kubernetes.io"):
+		return "AppArmor"
+	case strings.HasSuffix(at, "supplementalGroupsPolicy"):
+		return "SupplementalGroupsPolicyNotSupported"
+	}
+	return "NotSupported"
+}
+
 // Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it
 // (PL-20), and so is one that does not fit beside those that are here, or that comes while the node is under pressure.
 func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
@@ -135,7 +148,7 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 			Message: "Pod was rejected: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
 	}
 	if bad := podspec.UnsupportedOn(pod, a.hostCan()); len(bad) > 0 {
-		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
+		return &plan.Refusal{Reason: notSupported(bad), Message: "Pod was rejected: " + bad.ToAggregate().Error()}
 	}
 	if missing := a.cfg.Features.Missing(pod); missing != "" {
 		return &plan.Refusal{Reason: "FeatureGateOff", Message: "Pod was rejected: " + missing + " at this node",
@@ -166,7 +179,7 @@ func (a *Agent) remember(was, pod *corev1.Pod) {
 }
 
 // endStrays ends the processes of this node's pods that the runtime knows nothing of, when the agent starts and before
-// anything is started again: the runtime has lost its state, and a pod that is not to be restarted would be said to
+// anything is started again: the runtime has lost its state, and a pod that is not to be restarted would be reported to
 // have ended and go on. Pods are known by their folders, see [ops.Runner].
 func (a *Agent) endStrays(ctx context.Context) {
 	if a.cfg.Cgroups == nil {

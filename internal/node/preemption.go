@@ -30,9 +30,9 @@ type preemption struct {
 
 // going is a pod that makes room.
 type going struct {
-	eviction *plan.Eviction // nil: it was told by an earlier agent
+	eviction *plan.Eviction // nil: an earlier agent has begun it
 	resource string         // that was missing first
-	told     bool
+	begun    bool
 	gone     bool // it holds nothing any more, or has taken too long
 }
 
@@ -40,7 +40,7 @@ func newPreemption() preemption {
 	return preemption{going: map[types.UID]*going{}, waiting: map[types.UID]*corev1.Pod{}}
 }
 
-// leaves tells whether a pod makes room.
+// leaves reports whether a pod makes room.
 func (r *preemption) leaves(uid types.UID) bool { return r.going[uid] != nil }
 
 // forget drops a pod that is no more.
@@ -49,7 +49,7 @@ func (r *preemption) forget(uid types.UID) {
 	delete(r.waiting, uid)
 }
 
-// open tells whether nobody has to be waited for.
+// open reports whether nobody has to be waited for.
 func (r *preemption) open() bool {
 	for _, g := range r.going {
 		if !g.gone {
@@ -83,7 +83,7 @@ func (a *admission) resume(pod *corev1.Pod) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.room.going[pod.UID] = &going{told: true}
+	a.room.going[pod.UID] = &going{begun: true}
 }
 
 // await keeps a critical pod back for as long as room is being made.
@@ -95,7 +95,7 @@ func (a *admission) await(pod *corev1.Pod) {
 	}
 }
 
-// waits tells whether a pod is kept back. One that is to be deleted is not.
+// waits reports whether a pod is kept back. One that is to be deleted is not.
 func (a *admission) waits(pod *corev1.Pod) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,21 +110,22 @@ func (a *admission) waits(pod *corev1.Pod) bool {
 	return true
 }
 
-// victims are those that are to be told to go: all that were not, and uid in any case, whose worker may be new.
+// victims are those whose eviction is to begin: all that it has not begun for, and uid in any case, whose worker may be
+// new.
 func (a *admission) victims(uid types.UID) map[types.UID]going {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := map[types.UID]going{}
 	for id, g := range a.room.going {
-		if g.eviction != nil && (!g.told || id == uid) {
+		if g.eviction != nil && (!g.begun || id == uid) {
 			out[id] = *g
-			g.told = true
+			g.begun = true
 		}
 	}
 	return out
 }
 
-// gone is told that a pod holds nothing any more, or has taken too long, and returns who need not wait any longer.
+// gone is called when a pod holds nothing any more, or has taken too long, and returns who need not wait any longer.
 func (a *admission) gone(uid types.UID) (ready []*corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,14 +149,14 @@ func (r *preemption) ready() (pods []*corev1.Pod) {
 	return pods
 }
 
-// hand gives a pod to its worker, unless it has to wait until others have made room for it. Those are told to go.
+// hand gives a pod to its worker, unless it has to wait until others have made room for it. Those are evicted.
 func (a *Agent) hand(ctx context.Context, pod *corev1.Pod) {
 	if !a.admission.waits(pod) {
 		a.workers.Update(pod)
 	}
 	for uid, g := range a.admission.victims(pod.UID) {
 		a.workers.Evict(uid, *g.eviction)
-		if g.told {
+		if g.begun {
 			continue
 		}
 		a.log.Warn("preempting a pod to make room for a critical one", "pod", uid, "resource", g.resource)

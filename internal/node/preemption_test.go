@@ -39,15 +39,15 @@ func TestPreemption(t *testing.T) {
 	if why(a, agent) != "" || !a.waits(agent) || a.waits(two) {
 		t.Fatalf("agent: %q, waits %v", why(a, agent), a.waits(agent))
 	}
-	told := a.victims("two")
-	if g := told["one"]; len(told) != 1 || g.eviction.Reason != plan.ReasonPreempting ||
-		g.eviction.Message != messagePreempted || g.resource != "cpu" || g.told {
-		t.Errorf("told %+v", told)
+	begun := a.victims("two")
+	if g := begun["one"]; len(begun) != 1 || g.eviction.Reason != plan.ReasonPreempting ||
+		g.eviction.Message != messagePreempted || g.resource != "cpu" || g.begun {
+		t.Errorf("evicted %+v", begun)
 	}
 	if again := a.victims("two"); len(again) != 0 {
 		t.Errorf("told again: %+v", again)
 	}
-	if own := a.victims("one"); !own["one"].told {
+	if own := a.victims("one"); !own["one"].begun {
 		t.Errorf("a new worker is to hear of it, as no news: %+v", own)
 	}
 	a.count(one) // an update of its status
@@ -123,7 +123,7 @@ func TestNobodyGoesForWhatDoesNotFit(t *testing.T) {
 	if why(a, one) != "" || why(a, agent) != "SMTAlignmentError" {
 		t.Errorf("one: %q, agent: %q", why(a, one), why(a, agent))
 	}
-	if told := a.victims("other"); len(told) > 0 {
-		t.Errorf("told to go: %+v", told)
+	if begun := a.victims("other"); len(begun) > 0 {
+		t.Errorf("told to go: %+v", begun)
 	}
 }

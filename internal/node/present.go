@@ -7,7 +7,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// present tells the metrics what there is on the node.
+// present is what there is on the node, for the metrics.
 func (a *Agent) present() metrics.Now {
 	now := metrics.Now{Containers: map[string]int{}}
 	for _, v := range (host{a}).views() {

@@ -37,7 +37,7 @@ func (r *refresher) due(uid types.UID) {
 	}
 }
 
-// podChanged is told of a pod's new version: downward files show its labels and annotations.
+// podChanged is called with a pod's new version: downward files show its labels and annotations.
 func (r *refresher) podChanged(was, now *corev1.Pod) {
 	if !maps.Equal(was.Labels, now.Labels) || !maps.Equal(was.Annotations, now.Annotations) {
 		r.due(now.UID)

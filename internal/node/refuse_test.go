@@ -48,6 +48,20 @@ func TestRefuseWhatIsOff(t *testing.T) {
 	}
 }
 
+// TestRefuseReasons proves PL-20, PL-29: what this node does not do is refused with Kubernetes' reason, where that has one.
+func TestRefuseReasons(t *testing.T) {
+	strict := corev1.SupplementalGroupsPolicyStrict
+	for want, security := range map[string]*corev1.PodSecurityContext{
+		"AppArmor":                             {AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}},
+		"SupplementalGroupsPolicyNotSupported": {SupplementalGroupsPolicy: &strict},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{SecurityContext: security}}
+		if r := (&Agent{evictor: &evictor{}}).Refuse(pod); r == nil || r.Reason != want {
+			t.Errorf("%+v, want the reason %s", r, want)
+		}
+	}
+}
+
 // TestRefuseAnotherSystem proves PL-20: a pod that somebody has bound past the scheduler and that is for another operating
 // system is refused, with Kubernetes' reason.
 func TestRefuseAnotherSystem(t *testing.T) {

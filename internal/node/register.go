@@ -177,7 +177,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 	}
 }
 
-// changed tells whether any of the node's conditions is not as it was.
+// changed reports whether any of the node's conditions is not as it was.
 func changed(was, now []corev1.NodeCondition) bool {
 	for i := range now {
 		if c := nodeCondition(was, now[i].Type); c == nil || c.Status != now[i].Status || c.Message != now[i].Message {
@@ -187,7 +187,7 @@ func changed(was, now []corev1.NodeCondition) bool {
 	return false
 }
 
-// lacks tells whether any of the resources is not as the node has it.
+// lacks reports whether any of the resources is not as the node has it.
 func lacks(was, now corev1.ResourceList) bool {
 	for name, q := range now {
 		if had, ok := was[name]; !ok || had.Cmp(q) != 0 {
@@ -205,7 +205,7 @@ func (a *Agent) conditionsChanged() {
 	}
 }
 
-// renewLease tells the cluster that the agent lives.
+// renewLease shows the cluster that the agent is alive.
 func (a *Agent) renewLease(ctx context.Context) error {
 	leases := a.cfg.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	now, seconds, name := metav1.NewMicroTime(time.Now()), int32(leaseSeconds), a.cfg.NodeName
@@ -262,7 +262,7 @@ func (a *Agent) nodeStatus(ctx context.Context, before []corev1.NodeCondition) c
 	return s
 }
 
-// pressureCondition is how a node tells of one pressure, in the kubelet's words.
+// pressureCondition is how a node shows one kind of pressure, in the kubelet's words.
 type pressureCondition struct {
 	kind                     corev1.NodeConditionType
 	yes, yesReason, no, none string

@@ -47,7 +47,7 @@ func (e *ending) await(pods []types.UID) <-chan struct{} {
 	return e.ended
 }
 
-// observed is told what the node shows of a pod.
+// observed is called with what the node shows of a pod.
 func (e *ending) observed(uid types.UID, seen *plan.Seen) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,7 +76,7 @@ func (e *ending) begin() (off <-chan struct{}, first bool) {
 	return e.off, first
 }
 
-// callOff has the node take pods again, and tells whether it did not before.
+// callOff has the node take pods again, and reports whether it did not before.
 func (e *ending) callOff() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,7 @@ func (e *ending) callOff() bool {
 var errCalledOff = errors.New(
 	"the drain was called off (wherry drain --undo): pods that were told to end go on ending, the others stay")
 
-// awaitShutdown ends pods when the machine goes down, as logind tells or a signal for want of power.
+// awaitShutdown ends pods when the machine goes down, on logind's notice or on SIGPWR.
 func (a *Agent) awaitShutdown(ctx context.Context) {
 	if len(a.cfg.Shutdown) == 0 {
 		return
@@ -113,15 +113,16 @@ func (a *Agent) awaitShutdown(ctx context.Context) {
 
 // heedLogind has logind wait for pods. Where there is none, signals and wherry drain are what is left.
 func (a *Agent) heedLogind(ctx context.Context) {
-	for told := ""; ctx.Err() == nil; {
+	for logged := ""; ctx.Err() == nil; {
 		err := logind.Watch(ctx, a.cfg.DataDir, shutdown.Total(a.cfg.Shutdown), a.shutDown)
 		if errors.Is(err, logind.ErrNone) {
-			a.log.Info("nobody tells of the machine's going down but SIGPWR and wherry drain", "why", err)
+			a.log.Info("no systemd-logind: only SIGPWR and wherry drain start a graceful shutdown of the node", "why",
+				err)
 			return
 		}
-		if err != nil && err.Error() != told {
-			told = err.Error()
-			a.log.Warn("the machine's going down does not wait for pods", "err", err)
+		if err != nil && err.Error() != logged {
+			logged = err.Error()
+			a.log.Warn("the machine's shutdown does not wait for pods", "err", err)
 		}
 		pause := time.NewTimer(logindAgain)
 		select {
@@ -139,7 +140,7 @@ func (a *Agent) shutDown(ctx context.Context, goes bool) {
 	if !goes {
 		message = "Shutdown manager detected shutdown cancellation"
 	}
-	a.tellNode(corev1.EventTypeNormal, reasonShutdown, message)
+	a.nodeEvent(corev1.EventTypeNormal, reasonShutdown, message)
 	_ = a.Drain(ctx, goes) // only ctx ends it before its time, or another who calls it off
 }
 

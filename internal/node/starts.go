@@ -14,8 +14,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// starts tells who waits for a container's start as soon as the runtime has done it: before anybody has looked at the
-// pod again, and long before its status is stored.
+// starts notifies those who wait for a container's start as soon as the runtime has started it: before anybody has
+// looked at the pod again, and long before its status is stored.
 type starts struct {
 	mu      sync.Mutex
 	waiting map[start]map[chan<- string]bool
@@ -51,8 +51,8 @@ func (s *starts) wait(of start) (started <-chan string, leave func()) {
 	}
 }
 
-// tell is called when a container was started. An attempt is started once, so nobody is told twice.
-func (s *starts) tell(pod *corev1.Pod, container string, attempt uint32, id string) {
+// notify is called when a container was started. An attempt is started once, so nobody is notified twice.
+func (s *starts) notify(pod *corev1.Pod, container string, attempt uint32, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ch := range s.waiting[start{pod.UID, container, attempt}] {
@@ -65,7 +65,7 @@ func (s *starts) tell(pod *corev1.Pod, container string, attempt uint32, id stri
 
 // Started is part of [httpapi.Host].
 func (h host) Started(ctx context.Context, uid types.UID, container string, run uint32) (string, error) {
-	told, leave := h.a.starts.wait(start{uid, container, run})
+	started, leave := h.a.starts.wait(start{uid, container, run})
 	defer leave()
 	for {
 		changed := h.Changed() // asked for before the look, so that nothing gets lost between the two
@@ -77,7 +77,7 @@ func (h host) Started(ctx context.Context, uid types.UID, container string, run 
 			return id, err
 		}
 		select {
-		case id := <-told:
+		case id := <-started:
 			return id, nil
 		case <-changed:
 		case <-ctx.Done():

@@ -66,7 +66,7 @@ func (n *shows) SaveStatus(_ context.Context, pod *corev1.Pod, _, to *corev1.Pod
 	return &now, nil
 }
 
-func (n *shows) Tell(*corev1.Pod, *corev1.PodStatus, *corev1.PodStatus) { n.a.changes.tell() }
+func (n *shows) Tell(*corev1.Pod, *corev1.PodStatus, *corev1.PodStatus) { n.a.changes.notify() }
 func (n *shows) Announce(*corev1.Pod, string, plan.Event)               {}
 func (n *shows) Trace(*corev1.Pod, work.Event)                          {}
 func (n *shows) Allocated(p *corev1.Pod) (*corev1.Pod, *plan.Resize)    { return p, nil }
@@ -113,9 +113,9 @@ func TestStarted(t *testing.T) {
 		}
 	}
 	one, two := ask(ctx, 7), ask(ctx, 7)
-	a.starts.tell(pod, "main", 7, "no")
-	a.starts.tell(pod, "debug", 6, "no")
-	a.starts.tell(pod, "debug", 7, "yes")
+	a.starts.notify(pod, "main", 7, "no")
+	a.starts.notify(pod, "debug", 6, "no")
+	a.starts.notify(pod, "debug", 7, "yes")
 	for _, c := range []<-chan answer{one, two} {
 		if got := <-c; got != (answer{"yes", nil}) {
 			t.Errorf("%+v", got)

@@ -29,7 +29,7 @@ type StaticPods struct {
 // StaticFolder is where an agent with this data folder remembers its static pods.
 func StaticFolder(dataDir string) string { return filepath.Join(dataDir, "static") }
 
-// standalone tells whether the agent has no API server, and static pods alone.
+// standalone reports whether the agent has no API server, and static pods alone.
 func (a *Agent) standalone() bool { return a.cfg.Client == nil }
 
 func (a *Agent) newStatics() (*staticpods.Keeper, error) {
@@ -41,7 +41,7 @@ func (a *Agent) newStatics() (*staticpods.Keeper, error) {
 
 // startStatics hands the static pods to their workers.
 func (a *Agent) startStatics(ctx context.Context) error {
-	if !a.statics.Idle() || a.standalone() { // until the API server has told how it has the node
+	if !a.statics.Idle() || a.standalone() { // until the API server has answered with its Node object
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: Labels(a.cfg.NodeName)}}
 		node.Status = a.nodeStatus(ctx, nil)
 		a.admission.setNode(node)
@@ -83,11 +83,11 @@ func (a *Agent) StaticTrouble(place, message string) {
 	if !strings.HasPrefix(message, place) {
 		message = place + ": " + message
 	}
-	a.tellNode(corev1.EventTypeWarning, "InvalidStaticPod", oneline.Cut(message, mostOfMessage))
+	a.nodeEvent(corev1.EventTypeWarning, "InvalidStaticPod", oneline.Cut(message, mostOfMessage))
 }
 
-// tellNode records an event of the node itself.
-func (a *Agent) tellNode(eventType, reason, message string) {
+// nodeEvent records an event of the node itself.
+func (a *Agent) nodeEvent(eventType, reason, message string) {
 	a.events.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: a.cfg.NodeName,
 		UID: nodeUID(a.cfg.NodeName)}, eventType, reason, message)
 }

@@ -36,7 +36,7 @@ func readText(name string) string {
 	return string(text)
 }
 
-// rate tells how much of the processors was in use between two askings that are far enough apart to tell.
+// rate measures how much CPU was in use between two calls that are far enough apart.
 type rate struct {
 	mu   sync.Mutex
 	at   time.Time
@@ -61,7 +61,7 @@ func (r *rate) of(c *statsapi.CPUStats) *uint64 {
 	return r.last
 }
 
-// fsStats tells how full the file system of a folder is; nil where it cannot be told.
+// fsStats is how full the file system of a folder is; nil where that is not known.
 func fsStats(at string) *statsapi.FsStats {
 	var s unix.Statfs_t
 	if unix.Statfs(at, &s) != nil {
@@ -73,7 +73,7 @@ func fsStats(at string) *statsapi.FsStats {
 		InodesFree: ptr.To(s.Ffree), Inodes: ptr.To(s.Files), InodesUsed: ptr.To(s.Files - s.Ffree)}
 }
 
-// runtimeFs tells what images and containers' layers use, and of which file systems.
+// runtimeFs is what images and containers' layers use, and of which file systems.
 func (a *Agent) runtimeFs(ctx context.Context) *statsapi.RuntimeStats {
 	info, err := a.cfg.CRI.Images.ImageFsInfo(ctx, &runtimeapi.ImageFsInfoRequest{})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// volumeAge is how old what is told of volumes may be: measuring reads every folder. It is the kubelet's.
+// volumeAge is how old the reported figures of volumes may be: measuring reads every folder. It is the kubelet's.
 const volumeAge = time.Minute
 
 // podDisks measures what pods have on disk, for those who ask.

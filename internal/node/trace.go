@@ -26,7 +26,7 @@ func (a *Agent) Trace(pod *corev1.Pod, e work.Event) {
 	}
 }
 
-// observed is told what the node shows of a pod: those that were told to go have when they hold nothing.
+// observed is called with what the node shows of a pod: those that are being evicted have gone when they hold nothing.
 func (a *Agent) observed(uid types.UID, seen *plan.Seen) {
 	a.evictor.observed(uid, seen)
 	a.ending.observed(uid, seen)

@@ -38,11 +38,11 @@ func (a *Agent) use(ctx context.Context, pods []*corev1.Pod, disk bool) ([]evict
 // pod's sums (EC-18): they are in its cgroup.
 func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate, error) {
 	out := map[types.UID]*evict.Candidate{}
-	boxes, err := a.figures.Pods(ctx)
+	sandboxes, err := a.figures.Pods(ctx)
 	if err != nil && !cri.Unimplemented(err) {
 		return nil, err
 	}
-	for _, s := range boxes {
+	for _, s := range sandboxes {
 		labels := s.GetAttributes().GetLabels()
 		if uid := types.UID(labels[cri.LabelPodUID]); uid != "" && !cri.IsExec(labels) {
 			out[uid] = &evict.Candidate{Use: evict.Use{Memory: int64(s.GetLinux().GetMemory().GetWorkingSetBytes().GetValue()),

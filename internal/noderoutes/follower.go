@@ -104,7 +104,7 @@ func (f *Follower) pass(due bool) (whole, acted bool) {
 	return err == nil && len(not) == 0, true
 }
 
-// tell says once what is not reached.
+// tell logs once what is not reached.
 func (f *Follower) tell(not []network.Unreached, err error) {
 	var texts []string
 	for _, u := range not {

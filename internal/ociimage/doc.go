@@ -4,7 +4,7 @@
 // base image: the pause image, the examples' and the tests'.
 //
 // [Build] turns a [Spec] into an image, [WriteTar] writes images as an OCI archive that `wherry image import`,
-// containerd and docker load. Its law: the same Spec gives the same bytes, so hashes tell whether anything changed.
+// containerd and docker load. Its law: the same Spec gives the same bytes, so hashes show whether anything changed.
 //
 // Pure.
 package ociimage

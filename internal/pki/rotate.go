@@ -27,7 +27,7 @@ const (
 // ErrRotating says that a rotation was begun and not finished yet.
 var ErrRotating = errors.New("a rotation is under way")
 
-// Rotating tells whether a rotation of the folder was begun and not finished.
+// Rotating reports whether a rotation of the folder was begun and not finished.
 func Rotating(dir string) (bool, error) {
 	ca, err := Load(dir)
 	if err != nil {
@@ -248,7 +248,7 @@ func ReadPublicKeys(file string) (keys []crypto.PublicKey, err error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if _, ok := key.(*ecdsa.PublicKey); !ok {
-			return nil, fmt.Errorf("%s: a key is no ECDSA key", file)
+			return nil, fmt.Errorf("%s: a key is not an ECDSA key", file)
 		}
 		keys = append(keys, key)
 	}

@@ -14,7 +14,7 @@ type ValidityError struct {
 	Now                 time.Time // by this machine's clock
 }
 
-// Early tells whether it is not valid yet, which most often means that the clock is wrong.
+// Early reports whether it is not valid yet, which most often means that the clock is wrong.
 func (e *ValidityError) Early() bool { return e.Now.Before(e.NotBefore) }
 
 func (e *ValidityError) Error() string {

@@ -23,7 +23,7 @@ func ResourcesOf(pod *corev1.Pod) Resources {
 	return r
 }
 
-// Of tells whether these are what the pod's spec asks for. A container that r does not know is no difference: it asks
+// Of reports whether these are what the pod's spec asks for. A container that r does not know is no difference: it asks
 // for what its spec says.
 func (r Resources) Of(pod *corev1.Pod) bool {
 	if !equality.Semantic.DeepEqual(r.Pod, pod.Spec.Resources) {

@@ -26,7 +26,7 @@ func ClaimNames(pod *corev1.Pod) (all []string) {
 	return all
 }
 
-// OwnsClaim tells whether a claim is what a volume of the pod means: an ephemeral volume's is the pod's own, and
+// OwnsClaim reports whether a claim is what a volume of the pod means: an ephemeral volume's is the pod's own, and
 // another of the same name is not taken.
 func OwnsClaim(pod *corev1.Pod, v *corev1.Volume, claim *corev1.PersistentVolumeClaim) bool {
 	if v.Ephemeral == nil {

@@ -14,7 +14,7 @@ func Condition(s *corev1.PodStatus, t corev1.PodConditionType) *corev1.PodCondit
 	return nil
 }
 
-// IsTrue tells whether a pod's status has the condition of that type, and it is True.
+// IsTrue reports whether a pod's status has the condition of that type, and it is True.
 func IsTrue(s *corev1.PodStatus, t corev1.PodConditionType) bool {
 	c := Condition(s, t)
 	return c != nil && c.Status == corev1.ConditionTrue

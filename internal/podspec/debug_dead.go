@@ -4,7 +4,7 @@ package podspec
 
 import corev1 "k8s.io/api/core/v1"
 
-// IsDead tells whether what the user wants to look at is over: the pod, or the container that is named, or else every
+// IsDead reports whether what the user wants to look at is over: the pod, or the container that is named, or else every
 // main container while some container has run and ended.
 func IsDead(pod *corev1.Pod, target string) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -28,7 +28,7 @@ func IsDead(pod *corev1.Pod, target string) bool {
 	return ended
 }
 
-// failed tells whether a container ended badly, and does not run again.
+// failed reports whether a container ended badly, and does not run again.
 func failed(s *corev1.ContainerStatus) bool {
 	end := LastEnd(s)
 	return end != nil && s.State.Running == nil && end.ExitCode != 0

@@ -95,7 +95,7 @@ func DebugTarget(pod *corev1.Pod) string {
 	return name
 }
 
-// IsToolbox tells whether an image is the built-in one.
+// IsToolbox reports whether an image is the built-in one.
 func IsToolbox(image string) bool {
 	return image == debugask.ToolboxImage || strings.HasPrefix(image, debugask.ToolboxImage+":") ||
 		strings.HasPrefix(image, debugask.ToolboxImage+"@")

@@ -52,16 +52,16 @@ const (
 	profileSysadmin = "sysadmin"
 )
 
-// PrivilegedProfiles are the debug profiles above general, the least first: those that [ProfileNeeded] tells of.
+// PrivilegedProfiles are the debug profiles above general, the least first: those that [ProfileNeeded] returns.
 func PrivilegedProfiles() []string { return []string{profileNetadmin, profileSysadmin} }
 
-// unconfined tells whether a security context takes away the confinement that a container has otherwise.
+// unconfined reports whether a security context takes away the confinement that a container has otherwise.
 func unconfined(sc *corev1.SecurityContext) bool {
 	return sc.SeccompProfile != nil && sc.SeccompProfile.Type == corev1.SeccompProfileTypeUnconfined ||
 		sc.AppArmorProfile != nil && sc.AppArmorProfile.Type == corev1.AppArmorProfileTypeUnconfined
 }
 
-// confinedType tells whether an SELinux type is one that the baseline Pod Security Standard lets containers have.
+// confinedType reports whether an SELinux type is one that the baseline Pod Security Standard lets containers have.
 func confinedType(name string) bool {
 	return slices.Contains([]string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"},
 		name)

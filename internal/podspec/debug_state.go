@@ -30,7 +30,7 @@ type DebugState struct {
 	Phase DebugPhase
 	// Run is the wanted run: how often the name was used before.
 	Run int
-	// Begun is false while the node has said nothing about this run.
+	// Begun is false while the node has reported nothing about this run.
 	Begun bool
 	// Reason and Message are those of the container's state.
 	Reason, Message string

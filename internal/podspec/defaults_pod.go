@@ -45,7 +45,7 @@ func DefaultPodResources(pod *corev1.Pod) {
 	}
 }
 
-// allLimit tells whether every container limits a resource.
+// allLimit reports whether every container limits a resource.
 func allLimit(pod *corev1.Pod, name corev1.ResourceName) bool {
 	return !slices.ContainsFunc(slices.Collect(Containers(&pod.Spec)), func(ref ContainerRef) bool {
 		_, ok := ref.Container.Resources.Limits[name]

@@ -37,7 +37,7 @@ func EffectiveRequests(pod *corev1.Pod) corev1.ResourceList {
 		if !infeasible || s.AllocatedResources == nil {
 			raise(whole, r.Requests)
 		}
-		for name := range r.Requests { // of others the status tells the containers' sum
+		for name := range r.Requests { // of others the status shows the containers' sum
 			for _, list := range []corev1.ResourceList{s.AllocatedResources, statusRequests(s)} {
 				if q, ok := list[name]; ok {
 					raise(whole, corev1.ResourceList{name: q})
@@ -57,7 +57,7 @@ func statusRequests(s *corev1.PodStatus) corev1.ResourceList {
 	return s.Resources.Requests
 }
 
-// ResizeInfeasible tells whether the node has said that it will never give the pod what its spec asks for.
+// ResizeInfeasible reports whether the node has reported that it will never give the pod what its spec asks for.
 func ResizeInfeasible(s *corev1.PodStatus) bool {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == corev1.PodResizePending {

@@ -196,7 +196,7 @@ func validateResourceFieldRef(ref *corev1.ResourceFieldSelector, inVolume bool, 
 		"only divisor's values "+strings.Join(sets.List(known), ", ")+" are supported with "+ref.Resource)}
 }
 
-// divisors returns, for every resource that can be asked for, the units it can be told in.
+// divisors returns, for every resource that can be asked for, the units it can be expressed in.
 func divisors() map[string]sets.Set[string] {
 	cpu := sets.New("1m", "1")
 	bytes := sets.New("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")

@@ -64,9 +64,9 @@ func ImageExecSecurity(pod *corev1.Pod, asked *debugask.User, userOf string) (sc
 	return sc, true
 }
 
-// withoutRoot tells whether a pod must run without root: because it says so itself, or each of its containers does; and
-// as which user and group: those of the container of, else of the pod; without of, of the first main that names one.
-// They are nil where the spec does not tell.
+// withoutRoot reports whether a pod must run without root: because it says so itself, or each of its containers does;
+// and as which user and group: those of the container of, else of the pod; without of, of the first main that names
+// one. They are nil where the spec does not show it.
 func withoutRoot(pod *corev1.Pod, of string) (user, group *int64, forced bool) {
 	ps := pod.Spec.SecurityContext
 	if ps == nil {

@@ -104,6 +104,15 @@ func httpGet(g *corev1.HTTPGetAction, path *field.Path) errs {
 	all = append(all, oneOf(path.Child("scheme"), g.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
 	all = append(all, oneOfIfSet(path.Child("protocol"), g.Protocol, corev1.HTTPProtocolHTTP1,
 		corev1.HTTPProtocolHTTP2)...)
+	if g.Protocol != nil && *g.Protocol == corev1.HTTPProtocolHTTP2 {
+		switch {
+		case g.Scheme != corev1.URISchemeHTTP:
+			all = append(all, field.Invalid(path.Child("protocol"), *g.Protocol,
+				"HTTP2 is without TLS here; use scheme HTTP"))
+		case g.Host != "":
+			all = append(all, field.Invalid(path.Child("host"), g.Host, "must be empty with protocol HTTP2"))
+		}
+	}
 	for i, h := range g.HTTPHeaders {
 		all = append(all, valid(path.Child("httpHeaders").Index(i).Child("name"), h.Name,
 			validation.IsHTTPHeaderName(h.Name))...)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ResizeWords is what events tell of a resize: what the pod's containers ask for, of which generation, and what is
+// ResizeWords is what events say of a resize: what the pod's containers ask for, of which generation, and what is
 // wrong with it, if anything, as JSON.
 func ResizeWords(pod *corev1.Pod, fault string) string {
 	type container struct {

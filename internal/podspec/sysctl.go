@@ -112,7 +112,7 @@ func (p SysctlPatterns) match(name string) bool {
 	})
 }
 
-// namespaced tells whether each pod has a sysctl for itself.
+// namespaced reports whether each pod has a sysctl for itself.
 func namespaced(dotted string) bool { return strings.HasPrefix(dotted, "net.") || isIPCSysctl(dotted) }
 
 // ForbiddenSysctl says which sysctl of the Pod a node with these further ones does not let it set, and what to do;

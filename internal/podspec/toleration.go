@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tolerates tells whether a pod tolerates a taint.
+// Tolerates reports whether a pod tolerates a taint.
 func Tolerates(pod *corev1.Pod, taint corev1.Taint) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return TolerationOf(t, taint) })
 }
 
-// TolerationOf tells whether a toleration is one of a taint: the same key (or any), the same value (or any), the same
+// TolerationOf reports whether a toleration is one of a taint: the same key (or any), the same value (or any), the same
 // effect (or any).
 func TolerationOf(t corev1.Toleration, taint corev1.Taint) bool {
 	switch {

@@ -85,7 +85,8 @@ func ValidateResize(newPod, oldPod *corev1.Pod) field.ErrorList {
 
 const onlyCompute = "only cpu and memory resources are mutable"
 
-// resizable tells whether the node that runs the pod can resize it: one that can reports the resources of what it runs.
+// resizable reports whether the node that runs the pod can resize it: one that can reports the resources of what it
+// runs.
 func resizable(s *corev1.PodStatus) bool {
 	i := slices.IndexFunc(s.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Running != nil })
 	return i < 0 || s.ContainerStatuses[i].Resources != nil
@@ -140,7 +141,7 @@ func containersResize(rest, now, was []corev1.Container, path *field.Path, other
 	return all
 }
 
-// removed tells whether was names a resource that now does not.
+// removed reports whether was names a resource that now does not.
 func removed(now, was corev1.ResourceList) bool {
 	for name := range was {
 		if _, ok := now[name]; !ok {

@@ -167,7 +167,7 @@ func mayRestart(spec *corev1.PodSpec, ref ContainerRef, exitCode int32) bool {
 	}
 }
 
-// restartsAll tells whether the end of one container may have all others start again (KEP-5532).
+// restartsAll reports whether the end of one container may have all others start again (KEP-5532).
 func restartsAll(spec *corev1.PodSpec) bool {
 	for ref := range OwnContainers(spec) {
 		for i := range ref.Container.RestartPolicyRules {

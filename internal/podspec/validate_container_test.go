@@ -183,6 +183,12 @@ func TestValidateProbesAndHooks(t *testing.T) {
 		{"http path", liveness(func(p *corev1.Probe) { p.HTTPGet.Path = "" }), live + ".httpGet.path", requiredErr, ""},
 		{"http scheme", liveness(func(p *corev1.Probe) { p.HTTPGet.Scheme = "ftp" }), live + ".httpGet.scheme", notSupportedErr, `"HTTP", "HTTPS"`},
 		{"http header", liveness(func(p *corev1.Probe) { p.HTTPGet.HTTPHeaders = []corev1.HTTPHeader{{Name: "a b"}} }), live + ".httpGet.httpHeaders[0].name", invalidErr, "HTTP header"},
+		{"http/2 over TLS", liveness(func(p *corev1.Probe) {
+			p.HTTPGet.Protocol, p.HTTPGet.Scheme = new(corev1.HTTPProtocolHTTP2), corev1.URISchemeHTTPS
+		}), live + ".httpGet.protocol", invalidErr, "scheme HTTP"},
+		{"http/2 of another host", liveness(func(p *corev1.Probe) {
+			p.HTTPGet.Protocol, p.HTTPGet.Scheme, p.HTTPGet.Host = new(corev1.HTTPProtocolHTTP2), corev1.URISchemeHTTP, "h"
+		}), live + ".httpGet.host", invalidErr, "must be empty"},
 		{"http protocol", liveness(func(p *corev1.Probe) { p.HTTPGet.Protocol = new(corev1.HTTPProtocol("h3")) }), live + ".httpGet.protocol", notSupportedErr, "HTTP2"},
 		{"tcp port", liveness(func(p *corev1.Probe) { p.ProbeHandler = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}} }), live + ".tcpSocket.port", invalidErr, ""},
 		{"grpc port", liveness(func(p *corev1.Probe) { p.ProbeHandler = corev1.ProbeHandler{GRPC: &corev1.GRPCAction{}} }), live + ".grpc.port", invalidErr, ""},

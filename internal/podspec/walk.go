@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Kind tells what part a container plays in its Pod.
+// Kind is what part a container plays in its Pod.
 type Kind int
 
 const (

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Statuses walks the statuses of a Pod's containers in the order of [Containers]. The Kind tells the list; a status
-// does not tell sidecars from other init containers, so it is Init for both. A status points into s.
+// Statuses walks the statuses of a Pod's containers in the order of [Containers]. The Kind gives the list; a status
+// does not distinguish sidecars from other init containers, so it is Init for both. A status points into s.
 func Statuses(s *corev1.PodStatus) iter.Seq2[Kind, *corev1.ContainerStatus] {
 	return func(yield func(Kind, *corev1.ContainerStatus) bool) {
 		for kind, list := range statusLists(s) {

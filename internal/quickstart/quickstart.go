@@ -36,7 +36,7 @@ func postponeGarbageCollection() {
 	runtime.AddCleanup(w, func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
-// translated tells whether kubectl has texts in the user's language, which it finds as kubectl does.
+// translated reports whether kubectl has texts in the user's language, which it finds as kubectl does.
 func translated(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if value := getenv(name); value != "" {

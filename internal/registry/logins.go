@@ -65,7 +65,7 @@ func (l Logins) Set(host string, login Login) error {
 	})
 }
 
-// Remove forgets the login of a registry, and tells whether there was one.
+// Remove forgets the login of a registry, and reports whether there was one.
 func (l Logins) Remove(host string) (found bool, err error) {
 	err = l.edit(func(auths map[string]json.RawMessage) (bool, error) {
 		found = forget(auths, host)

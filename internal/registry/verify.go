@@ -75,7 +75,7 @@ func ping(ctx context.Context, h docker.RegistryHost) (code int, asked bool, err
 	}
 }
 
-// refused tells by its words that whoever gives the tokens did not take the login.
+// refused recognizes by its text that the token server rejected the login.
 func refused(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "401 Unauthorized") || strings.Contains(text, "403 Forbidden")

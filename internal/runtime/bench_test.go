@@ -48,12 +48,14 @@ func BenchmarkPod(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("needs root")
 	}
-	for _, noSync := range []bool{false, true} {
-		b.Run(fmt.Sprintf("no_sync=%v", noSync), func(b *testing.B) { benchmarkPod(b, noSync) })
+	for _, shim := range []string{StockShim, OwnShim} {
+		for _, noSync := range []bool{false, true} {
+			b.Run(fmt.Sprintf("shim=%s/no_sync=%v", shim, noSync), func(b *testing.B) { benchmarkPod(b, shim, noSync) })
+		}
 	}
 }
 
-func benchmarkPod(b *testing.B, noSync bool) {
+func benchmarkPod(b *testing.B, shim string, noSync bool) {
 	dir, err := os.MkdirTemp("", "wherry-runtime-")
 	if err != nil {
 		b.Fatal(err)
@@ -62,7 +64,7 @@ func benchmarkPod(b *testing.B, noSync bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := Config{DataDir: dir, NoSync: noSync, BridgeName: bridge, PodCIDRs: []string{subnet.String()}, Logger: slog.New(slog.DiscardHandler)}
+	c := Config{DataDir: dir, Shim: shim, NoSync: noSync, BridgeName: bridge, PodCIDRs: []string{subnet.String()}, Logger: slog.New(slog.DiscardHandler)}
 	r, err := Start(b.Context(), c)
 	if err != nil {
 		b.Fatal(err)

@@ -17,6 +17,12 @@ const (
 	Native    = "native"    // a full copy of every layer; slow and large, works everywhere
 )
 
+// Shims a Config may name.
+const (
+	OwnShim   = "wherry" // one process of ours for each pod, and no pause container (io.containerd.wherry.v1)
+	StockShim = "stock"  // containerd's own (io.containerd.runc.v2)
+)
+
 // Config says how to run the runtime. Only DataDir is required.
 type Config struct {
 	// DataDir is the absolute path of the folder below which everything is kept.
@@ -35,6 +41,9 @@ type Config struct {
 	CgroupDriver string
 	// Snapshotter is Overlayfs (default) or Native.
 	Snapshotter string
+	// Shim is OwnShim (default) or StockShim: what new pods are run by. Pods that run already are served by what they
+	// were started with.
+	Shim string
 	// NoSync lets the metadata database skip fsync: pods start about a third faster, but a power cut can cost all
 	// images and containers of this data folder. For data folders that are thrown away anyway.
 	NoSync bool
@@ -70,6 +79,13 @@ func (c Config) complete() (Config, error) {
 	case Overlayfs, Native:
 	default:
 		return c, fmt.Errorf("snapshotter %q: use %s or %s", c.Snapshotter, Overlayfs, Native)
+	}
+	switch c.Shim {
+	case "":
+		c.Shim = OwnShim
+	case OwnShim, StockShim:
+	default:
+		return c, fmt.Errorf("runtime %q: use %s or %s", c.Shim, OwnShim, StockShim)
 	}
 	if _, err := c.prefixes(); err != nil {
 		return c, err

@@ -62,7 +62,7 @@ func (d dirs) eventSocket() string { return filepath.Join(d.short(), "events.soc
 // tasks holds a working folder for each task; none of them means anything without the task.
 func (d dirs) tasks() string { return filepath.Join(d.root, taskPlugin) }
 
-// shimAddress is the name by which shims tell data folders apart. Nothing listens there.
+// shimAddress is the name by which shims distinguish data folders. Nothing listens there.
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
 
 // workMounts is where containerd mounts what it works on.
@@ -171,7 +171,7 @@ func (d dirs) makeLink() error {
 	return os.Symlink(d.run, d.link)
 }
 
-// bootID tells one boot of the machine from another.
+// bootID identifies a boot of the machine.
 func bootID() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

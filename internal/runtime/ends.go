@@ -197,12 +197,15 @@ func dialShim(ctx context.Context, bundle string) (*ttrpc.Client, error) {
 	return ttrpc.NewClient(conn), nil
 }
 
-// askShim returns how a container ended, or that it runs; neither if the shim does not know it.
+// askShim returns how a container ended, or that it runs; neither if the shim does not know it. One that does not
+// answer in time may be starting it: what becomes of that is waited for, as for the end of one that runs.
 func askShim(ctx context.Context, client *ttrpc.Client, id string) (_ *end, runs bool) {
 	ctx, cancel := context.WithTimeout(ctx, shimPatience)
 	defer cancel()
 	state, err := task.NewTTRPCTaskClient(client).State(ctx, &task.StateRequest{ID: id})
 	switch {
+	case ctx.Err() != nil:
+		return nil, true
 	case err != nil:
 		return nil, false
 	case state.Status == tasktypes.Status_STOPPED && state.ExitedAt != nil:

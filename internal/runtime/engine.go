@@ -19,7 +19,7 @@ type engine struct {
 	cri    criapi.RuntimeServiceClient
 	taps   *tap.Taps
 	tasks  string // has a folder for each task, with its root filesystem
-	// keeps tells whether the output of a container that has not been started will be kept.
+	// keeps reports whether the output of a container that has not been started will be kept.
 	keeps func(ctx context.Context, id string) (bool, error)
 }
 

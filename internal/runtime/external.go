@@ -101,7 +101,7 @@ func (e *External) connect(ctx context.Context, c criapi.RuntimeServiceClient) (
 	return nil
 }
 
-// criSettings are what containerd's CRI tells of its settings.
+// criSettings are what containerd's CRI reports of its settings.
 type criSettings struct {
 	StateDir   string `json:"stateDir"`
 	Containerd struct {
@@ -219,7 +219,7 @@ func (e *External) spec(ctx context.Context, id string) (*tap.Spec, error) {
 // askTime bounds questions whose answer is needed though the caller may have gone.
 const askTime = 5 * time.Second
 
-// absent tells whether it is known that a container has no task.
+// absent reports whether it is known that a container has no task.
 func (e *External) absent(id string) bool {
 	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(e.ctx, Namespace), askTime)
 	defer cancel()
@@ -227,7 +227,7 @@ func (e *External) absent(id string) bool {
 	return cri.NotFound(err)
 }
 
-// awaitEnd tells a container's tap when its process has ended.
+// awaitEnd notifies a container's tap when its process has ended.
 func (e *External) awaitEnd(id string) {
 	ctx := namespaces.WithNamespace(e.ctx, Namespace)
 	for {

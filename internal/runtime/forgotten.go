@@ -94,8 +94,8 @@ func (e *External) status(ctx context.Context, id string, reply *criapi.Containe
 	return nil
 }
 
-// end kills what runs in a container and removes its task, and tells whether there was one. What the CRI knows does not
-// matter.
+// end kills what runs in a container and removes its task, and reports whether there was one. What the CRI knows does
+// not matter.
 func (e *External) end(ctx context.Context, id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(ctx, Namespace), endTime)
 	defer cancel()

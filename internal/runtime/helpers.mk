@@ -7,7 +7,7 @@
 
 HELPERS_DIR := internal/runtime/bundle/bin
 HELPERS_OBJ := bin/.helpers
-PROGRAMS    := $(addprefix $(HELPERS_OBJ)/,runc containerd-shim-runc-v2 wherry-cni)
+PROGRAMS    := $(addprefix $(HELPERS_OBJ)/,runc containerd-shim-runc-v2 containerd-shim-wherry-v1 wherry-shim wherry-cni wherry-first wherry-session)
 IMAGES      := $(addprefix $(HELPERS_DIR)/,pause.tar toolbox.tar)
 HELPERS     := $(patsubst $(HELPERS_OBJ)/%,$(HELPERS_DIR)/%.zst,$(PROGRAMS)) $(IMAGES)
 
@@ -40,8 +40,25 @@ $(HELPERS_OBJ)/containerd-shim-runc-v2: go.mod internal/runtime/helpers.mk
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	@touch $@
 
+$(HELPERS_OBJ)/wherry-shim: go.mod $$(call sources,.,./cmd/wherry-shim)
+	CGO_ENABLED=0 go build -o $@ -trimpath -tags no_grpc -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-shim
+	@touch $@
+
+$(HELPERS_OBJ)/containerd-shim-wherry-v1: $(wildcard internal/shim/front/*.[ch])
+	@mkdir -p $(@D)
+	gcc -static -Os -s -Wall -Wextra -Wno-implicit-fallthrough -o $@ $(filter %.c,$^)
+
 $(HELPERS_OBJ)/wherry-cni: go.mod $$(call sources,.,./cmd/wherry-cni)
 	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-cni
+	@touch $@
+
+$(HELPERS_OBJ)/wherry-first: internal/hostdebug/first/first.c
+	@mkdir -p $(@D)
+	gcc -static -Os -s -Wall -Wextra -o $@ $<
+
+# It is rebuilt with what it is made of, which carries none of the helpers.
+$(HELPERS_OBJ)/wherry-session: go.mod $$(call sources,.,./cmd/wherry-session)
+	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-session
 	@touch $@
 
 # Programs are carried compressed (docs/decisions/067-helper-programs-are-compressed.md).

@@ -32,7 +32,7 @@ func (r *Runtime) around(ctx context.Context, req any, handle grpc.UnaryHandler)
 	})
 }
 
-// stopAll has a stop of a container end when its time is over (PL-10). A shim tells of a container's end only when all
+// stopAll has a stop of a container end when its time is over (PL-10). A shim reports a container's end only when all
 // that is being executed in it has ended, to which it counts a runc that is still entering the container; the exec of a
 // hook has no limit of its own, and so a runc that hangs would keep its dead container for ever.
 func (r *Runtime) stopAll(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
@@ -76,7 +76,7 @@ func (r *Runtime) endEntering(id string, over time.Time, ended <-chan struct{}) 
 	}
 }
 
-// initGone tells whether a container's first process has ended. If its number was given to another one it does not,
+// initGone reports whether a container's first process has ended. If its number was given to another one it does not,
 // and the container's time decides.
 func (r *Runtime) initGone(id string) bool {
 	pid, err := os.ReadFile(filepath.Join(r.tasks, id, "init.pid"))

@@ -27,11 +27,11 @@ func TestStopWhileAnExecHangs(t *testing.T) {
 	importBox(t, r)
 	p := runPod(t, r)
 	id := p.run("main", []string{"wait"})
-	log := filepath.Join(r.tasks, id, "log.json")
-	if err := os.Rename(log, log+".real"); err != nil && !os.IsNotExist(err) {
+	state := filepath.Join(r.dirs.runc, Namespace, id, "state.json")
+	if err := os.Rename(state, state+".real"); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mkfifo(log, 0o600); err != nil { // nobody reads it: who opens it to write hangs
+	if err := unix.Mkfifo(state, 0o600); err != nil { // nobody writes it: who opens it to read hangs
 		t.Fatal(err)
 	}
 	hook := make(chan error, 1)
@@ -41,9 +41,9 @@ func TestStopWhileAnExecHangs(t *testing.T) {
 		hook <- err
 	}()
 	eventually(t, "runc hangs on its way into the container", func() bool {
-		return opening(filepath.Join(r.dirs.bin, bundle.Runc), []string{"exec", id}, log)
+		return opening(filepath.Join(r.dirs.bin, bundle.Runc), []string{"exec", id}, state)
 	})
-	if err := os.Remove(log); err != nil { // others may write again
+	if err := os.Rename(state+".real", state); err != nil { // others may read again
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -136,6 +136,19 @@ func (r *Runtime) Tag(ctx context.Context, id, name string) (string, error) {
 	return further.Name, nil
 }
 
+// Untag takes a name, spelled out, from the image that has it. The image stays while it has another.
+func (r *Runtime) Untag(ctx context.Context, name string) error {
+	ctx = namespaces.WithNamespace(ctx, Namespace)
+	err := r.client.ImageService().Delete(ctx, name, images.SynchronousDelete())
+	if err == nil || errdefs.IsNotFound(err) {
+		err = r.updater.UpdateImage(ctx, name) // which has the CRI forget it too
+	}
+	if err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	return nil
+}
+
 // Transfer is a part of an image, a layer or a manifest, that is being fetched.
 type Transfer struct {
 	Ref          string

@@ -37,7 +37,7 @@ var harmless = []string{
 	"hugetlb cgroup controller is absent. skipping huge pages limits",
 }
 
-// isFailedPull tells the record of a failed pull. Whoever asked for it has the error, knows for what the image was
+// isFailedPull recognizes the record of a failed pull. Whoever asked for it has the error, knows for what the image was
 // wanted, and says so.
 func isFailedPull(message string) bool {
 	return strings.HasPrefix(message, "PullImage ") && strings.HasSuffix(message, " failed")

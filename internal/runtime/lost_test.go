@@ -126,7 +126,7 @@ func TestShimThatOutlivesItsSandbox(t *testing.T) {
 	// It stops at its first instruction, and has its name and arguments then.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	shim := exec.Command(filepath.Join(r.dirs.bin, bundle.Shim), "-namespace", Namespace, "-id", "lost-shim", "-address", r.dirs.eventSocket())
+	shim := exec.Command(filepath.Join(r.dirs.bin, bundle.Serve), "-namespace", Namespace, "-id", "lost-shim", "-address", r.dirs.eventSocket())
 	shim.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := shim.Start(); err != nil {
 		t.Fatal(err)

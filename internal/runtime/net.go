@@ -40,7 +40,7 @@ func (c Config) Network() (network.Config, bool, error) {
 // Network is the pod network of the runtime, and whether it has one.
 func (r *Runtime) Network() (network.Config, bool, error) { return r.config.Network() }
 
-// prepareNetwork sets the pod network up and tells containerd of it.
+// prepareNetwork sets the pod network up and writes it to containerd's CNI configuration.
 func (r *Runtime) prepareNetwork() error {
 	file := r.dirs.network()
 	c, wanted, err := r.config.Network()
@@ -54,8 +54,8 @@ func (r *Runtime) prepareNetwork() error {
 		return nil
 	}
 	// as of the last start; an error: this is the first
-	if told, terr := ToldNetwork(r.dirs.data); terr == nil && told.Bridge == c.Bridge {
-		c.Former = told.CIDRs
+	if last, terr := LastNetwork(r.dirs.data); terr == nil && last.Bridge == c.Bridge {
+		c.Former = last.CIDRs
 	}
 	if err := r.noteNetwork(c); err != nil {
 		return err
@@ -75,12 +75,12 @@ func (r *Runtime) prepareNetwork() error {
 	return nil
 }
 
-// network is the file by which containerd is told of the pod network.
+// network is containerd's CNI configuration file of the pod network.
 func (d dirs) network() string { return filepath.Join(d.cni, "10-wherry.conflist") }
 
-// ToldNetwork is the pod network that the runtime of a data folder was told of at its last start; fs.ErrNotExist if
+// LastNetwork is the pod network that the runtime of a data folder was set up with at its last start; fs.ErrNotExist if
 // there is none.
-func ToldNetwork(dataDir string) (network.Config, error) {
+func LastNetwork(dataDir string) (network.Config, error) {
 	text, err := os.ReadFile(dirsOf(dataDir).network())
 	if err != nil {
 		return network.Config{}, err

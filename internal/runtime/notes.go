@@ -30,7 +30,7 @@ type end struct {
 // note is the file, beside the CRI's record of a container, in which its end is noted.
 const note = "end"
 
-// notedTasks is containerd's tasks service, but it notes how a container ended before the shim is told to forget it.
+// notedTasks is containerd's tasks service, but it notes how a container ended before the shim is asked to forget it.
 // The CRI does the latter first and then writes its own record: a process that dies in between would leave nobody who
 // knows.
 type notedTasks struct {

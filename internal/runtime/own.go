@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
@@ -35,17 +37,30 @@ type ownImages struct {
 	pause       ownImage
 	toolbox     ownImage
 
-	mu sync.Mutex // one at a time makes an image
+	mu     sync.Mutex             // one at a time makes an image
+	making atomic.Pointer[string] // the name of that image
 }
 
-// ensure makes what is missing, or is another wherry's, at the start.
+// ensure makes what is missing, or is another wherry's, at the start. A toolbox that is missing is not waited for.
 func (o *ownImages) ensure(ctx context.Context) error {
-	for _, i := range []ownImage{o.pause, o.toolbox} {
-		if err := i.ensure(ctx, o.client, o.snapshotter); err != nil {
-			return err
-		}
+	if err := o.pause.ensure(ctx, o.client, o.snapshotter); err != nil || !o.there(ctx, o.toolbox) {
+		return err
 	}
-	return nil
+	return o.toolbox.ensure(ctx, o.client, o.snapshotter)
+}
+
+// untilToolbox is how long after the start the toolbox is made, if nobody asks for it before: the start of a server has
+// better uses for the processors.
+const untilToolbox = 2 * time.Second
+
+// late makes the toolbox if it is missing. Whoever asks for it has it made at once.
+func (o *ownImages) late(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(untilToolbox):
+		return o.have(ctx, o.toolbox)
+	}
 }
 
 // before is called before each call of the CRI; an error is the call's answer.
@@ -65,7 +80,8 @@ func (o *ownImages) before(ctx context.Context, req any) error {
 
 // have makes an image again if it is gone. It is not called off half-way.
 func (o *ownImages) have(ctx context.Context, i ownImage) error {
-	if o.there(ctx, i) {
+	name := i.name()
+	if m := o.making.Load(); (m == nil || *m != name) && o.there(ctx, i) {
 		return nil
 	}
 	o.mu.Lock()
@@ -73,18 +89,21 @@ func (o *ownImages) have(ctx context.Context, i ownImage) error {
 	if o.there(ctx, i) {
 		return nil
 	}
+	o.making.Store(&name) // it has its name before it is complete
+	defer o.making.Store(nil)
 	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(context.WithoutCancel(ctx), Namespace), bringTime)
 	defer cancel()
 	if err := i.ensure(ctx, o.client, o.snapshotter); err != nil {
 		return err
 	}
-	if err := o.updater.UpdateImage(ctx, i.name()); err != nil {
-		return fmt.Errorf("image %s: %w", i.name(), err)
+	if err := o.updater.UpdateImage(ctx, name); err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
 	}
 	return nil
 }
 
-// there tells whether an image has its name. While it has, its content stays; more is looked at when the server starts.
+// there reports whether an image has its name. While it has, its content stays; more is looked at when the server
+// starts.
 func (o *ownImages) there(ctx context.Context, i ownImage) bool {
 	_, err := o.client.ImageService().Get(namespaces.WithNamespace(ctx, Namespace), i.name())
 	return !errdefs.IsNotFound(err) // another error is the call's own to meet
@@ -114,7 +133,7 @@ func (o *ownImages) refuseRemoval(ctx context.Context, ref string) error {
 	return nil
 }
 
-// calls tells whether a CRI that is given ref finds the image with these names.
+// calls reports whether a CRI that is given ref finds the image with these names.
 func calls(ref string, names []images.Image) bool {
 	full := ref
 	if r, err := imagename.Parse(ref); err == nil {

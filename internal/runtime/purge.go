@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
+	ownshim "github.com/wherryproject/wherry/internal/shim"
 )
 
 // cniResults is where libcni keeps results; the path is fixed in it.
@@ -39,12 +40,13 @@ func Purge(ctx context.Context, dataDir string) error {
 	}
 	defer lock.Close()
 	// Shims first: nothing then reacts to the containers' ends, and no event finds a listener.
-	shims, err := killByExecutable(filepath.Join(d.bin, bundle.Shim), func([]string) bool { return true })
+	shims, err := killShims(d, func([]string) bool { return true })
 	if err != nil {
 		return fmt.Errorf("purge %s: %w", dataDir, err)
 	}
 	errs := []error{
 		awaitGone(ctx, shims),
+		cleanSandboxes(d),
 		deleteContainers(ctx, d),
 		unmountBelow(d.data),
 		removeResults(d),
@@ -59,6 +61,20 @@ func Purge(ctx context.Context, dataDir string) error {
 		return fmt.Errorf("purge %s: %w", dataDir, err)
 	}
 	return nil
+}
+
+// killShims kills the shims of a data folder that have such a command line, whichever program they run, and returns
+// their process file descriptors.
+func killShims(d dirs, which func(args []string) bool) ([]int, error) {
+	var fds []int
+	for _, program := range []string{bundle.Serve, bundle.Stock} {
+		some, err := killByExecutable(filepath.Join(d.bin, program), which)
+		fds = append(fds, some...)
+		if err != nil {
+			return fds, err
+		}
+	}
+	return fds, nil
 }
 
 // killByExecutable kills the processes that run a program, also when the file was replaced since, with such a command
@@ -120,6 +136,18 @@ func awaitGone(ctx context.Context, fds []int) error {
 		unix.Close(fd)
 	}
 	return err
+}
+
+// cleanSandboxes removes what pods without a pause container have besides their containers.
+func cleanSandboxes(d dirs) error {
+	bundles, err := filepath.Glob(filepath.Join(d.run, taskPlugin, Namespace, "*", "config.json"))
+	errs := []error{err}
+	for _, b := range bundles {
+		if err := ownshim.CleanSandbox(filepath.Dir(b)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // deleteContainers kills and deletes all containers runc knows of: processes and cgroups.

@@ -41,7 +41,7 @@ type Bind struct {
 	Users func() (*os.File, error)
 }
 
-// Files tells what a container sees. The error is the runtime's when there is no such container.
+// Files returns the files that a container sees. The error is the runtime's when there is no such container.
 func (e *engine) Files(ctx context.Context, id string) (*Files, error) {
 	ctx = namespaces.WithNamespace(ctx, Namespace)
 	c, err := e.client.ContainerService().Get(ctx, id)
@@ -59,8 +59,8 @@ func (e *engine) Files(ctx context.Context, id string) (*Files, error) {
 	return files, nil
 }
 
-// RootMounted tells whether the container's root filesystem is mounted at Root now. containerd takes it away, with the
-// folder, when it has seen the container's end.
+// RootMounted reports whether the container's root filesystem is mounted at Root now. containerd takes it away, with
+// the folder, when it has seen the container's end.
 func (f *Files) RootMounted() bool {
 	mounted, err := mountinfo.Mounted(f.Root)
 	return err == nil && mounted

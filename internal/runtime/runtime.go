@@ -19,6 +19,7 @@ import (
 	"github.com/containerd/plugin"
 	"google.golang.org/grpc"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming"
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 	"github.com/wherryproject/wherry/internal/runtime/network"
@@ -50,6 +51,7 @@ type Runtime struct {
 	events    *eventServer
 	ends      *ends
 	served    *criServer
+	streams   streaming.Runtime // what the CRI's server of streams calls
 	cancel    context.CancelFunc
 	leaveOff  context.CancelFunc // ends what late waits for
 	updater   imageUpdater
@@ -60,7 +62,7 @@ type Runtime struct {
 	reaping  sync.Mutex          // held while lost containers are looked for
 	stubborn map[string]stubborn // by id: lost containers that could not be deleted; with reaping held
 	removed  chan struct{}       // holds a token when a sandbox was removed
-	late     sync.WaitGroup      // reapLate, and the keeper of the network
+	late     sync.WaitGroup      // reapLate, the toolbox, and the keeper of the network
 
 	done     chan struct{} // closed when the runtime can no longer work, or is closed
 	end      sync.Once
@@ -165,25 +167,62 @@ func (r *Runtime) launch(ctx context.Context) error {
 	run, cancel := context.WithCancel(log.WithLogger(context.Background(), logger))
 	r.cancel = cancel
 
+	own := &ownImages{snapshotter: r.config.Snapshotter}
+	var err error
+	if own.pause, err = pauseImage(); err != nil {
+		return err
+	}
+	if own.toolbox, err = toolboxImage(); err != nil {
+		return err
+	}
+	if err := r.loadDaemon(run, own); err != nil {
+		return err
+	}
+	if r.streams, err = streamsOf(r.daemon); err != nil {
+		return err
+	}
+	if r.served, err = serveCRI(r.daemon, r.taps, own, r.around); err != nil {
+		return err
+	}
+	r.cri = criapi.NewRuntimeServiceClient(r.served.conn)
+	if err := r.awaitReady(ctx); err != nil {
+		return err
+	}
+	if err := r.reapShims(ctx, func(string) bool { return true }); err != nil {
+		return err
+	}
+	late, leaveOff := context.WithCancel(run)
+	r.leaveOff = leaveOff
+	r.late.Go(func() { r.deafenStreams(late) })
+	r.late.Go(func() { r.reapLate(late) })
+	r.late.Go(func() {
+		if err := own.late(late); err != nil && late.Err() == nil {
+			r.log.Warn("cannot make the debug image, which is tried again when it is needed", "err", err)
+		}
+	})
+	if err := r.reapLost(ctx, true); err != nil {
+		r.log.Warn("orphaned containers could not be removed", "err", err)
+	}
+	if err := r.tidyNetwork(ctx); err != nil {
+		return err
+	}
+	r.keepNetwork(late)
+	return nil
+}
+
+// loadDaemon starts containerd's parts, the CRI first.
+func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
 	}
-	pause, err := pauseImage()
-	if err != nil {
-		return err
-	}
 	r.taps = tap.New(filepath.Join(r.dirs.run, criPlugin, "containers"), r.log)
-	toolbox, err := toolboxImage()
-	if err != nil {
-		return err
-	}
 	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, taps: r.taps,
 		settings: settingsFor(r.config, r.dirs, facts{
-			pauseImage:  pause.ref,
+			pauseImage:  own.pause.name(),
 			restrictOOM: !mayLowerOOMScore(string(status)),
 			path:        r.enterPath(),
-		})}
+		}).resting()}
 	r.launched = true
 	// The CRI looks for its pause image, and for containers, when it starts: all they need must be there before.
 	if err := load.load(run, criPlugin); err != nil {
@@ -201,37 +240,13 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if r.updater, err = updaterOf(r.daemon); err != nil {
 		return err
 	}
-	own := &ownImages{client: r.client, snapshotter: r.config.Snapshotter, updater: r.updater, pause: pause,
-		toolbox: toolbox}
+	own.client, own.updater = r.client, r.updater
 	if err := own.ensure(run); err != nil {
 		return err
 	}
 	r.ends.recordMissed()
 	r.taps.Recover()
-	if err := load.load(run, ""); err != nil {
-		return err
-	}
-	if r.served, err = serveCRI(r.daemon, r.taps, own, r.around); err != nil {
-		return err
-	}
-	r.cri = criapi.NewRuntimeServiceClient(r.served.conn)
-	if err := r.awaitReady(ctx); err != nil {
-		return err
-	}
-	if err := r.reapShims(ctx, func(string) bool { return true }); err != nil {
-		return err
-	}
-	late, leaveOff := context.WithCancel(run)
-	r.leaveOff = leaveOff
-	r.late.Go(func() { r.reapLate(late) })
-	if err := r.reapLost(ctx, true); err != nil {
-		r.log.Warn("orphaned containers could not be removed", "err", err)
-	}
-	if err := r.tidyNetwork(ctx); err != nil {
-		return err
-	}
-	r.keepNetwork(late)
-	return nil
+	return load.load(run, "")
 }
 
 // enterPath puts the helper programs first in this process's PATH until Close, and returns it. containerd finds its

@@ -87,6 +87,9 @@ func serveCRI(d *daemon, taps *tap.Taps, own *ownImages, around func(context.Con
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			calls.RLock()
 			defer calls.RUnlock()
+			if err := streamless(req); err != nil {
+				return nil, err
+			}
 			if err := own.before(ctx, req); err != nil {
 				return nil, err
 			}

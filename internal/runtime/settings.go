@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/containerd/platforms"
+
+	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
 // settings are the configuration of containerd's plug-ins, by plug-in, in the words of its configuration file.
@@ -24,7 +26,7 @@ func settingsFor(c Config, d dirs, f facts) settings {
 		"io.containerd.metadata.v1.bolt": {"no_sync": c.NoSync},
 		"io.containerd.shim.v1.manager": {
 			"socket_dir": d.sockets(),
-			"env":        []string{"PATH=" + f.path},
+			"env":        []string{"PATH=" + f.path, "WHERRY_SHIM_SOCKETS=" + d.sockets()},
 		},
 		"io.containerd.transfer.v1.local": {
 			"config_path": c.HostsDir,
@@ -61,23 +63,32 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			},
 			"containerd": map[string]any{
 				"default_runtime_name": "runc",
-				// The shim is found by PATH (see Runtime.enterPath). With runtime_path containerd would not know it for
-				// its own and ask it for its features, a process each time, before every start of a container.
-				"runtimes": map[string]any{"runc": map[string]any{
-					"runtime_type": "io.containerd.runc.v2",
-					"sandboxer":    "podsandbox",
-					"options": map[string]any{
-						"BinaryName":    filepath.Join(d.bin, "runc"),
-						"Root":          d.runc,
-						"SystemdCgroup": c.CgroupDriver == "systemd",
-					},
-				}},
+				"runtimes":             map[string]any{"runc": handlerFor(c, d)},
 			},
 		},
 		criPlugin: {
 			"disable_tcp_service":   true,
-			"stream_server_address": "127.0.0.1", // exec and attach streams, for the node agent only
+			"stream_server_address": streamAddress, // nobody gets there: deafenStreams
 			"stream_server_port":    "0",
 		},
 	}
+}
+
+// handlerFor is the one runtime handler. Its type is that of runc's shims whichever runs: containerd knows its options
+// by that, and our own has the same.
+func handlerFor(c Config, d dirs) map[string]any {
+	handler := map[string]any{
+		"runtime_type": "io.containerd.runc.v2",
+		"runtime_path": "", // that of a start before in the same process would stay
+		"sandboxer":    "podsandbox",
+		"options": map[string]any{
+			"BinaryName":    filepath.Join(d.bin, bundle.Runc),
+			"Root":          d.runc,
+			"SystemdCgroup": c.CgroupDriver == "systemd",
+		},
+	}
+	if c.Shim == OwnShim {
+		handler["runtime_path"] = filepath.Join(d.bin, bundle.Shim)
+	}
+	return handler // containerd's own is found by PATH (see Runtime.enterPath)
 }

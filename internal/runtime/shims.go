@@ -17,8 +17,6 @@ import (
 	"github.com/containerd/containerd/v2/pkg/timeout"
 	"github.com/containerd/containerd/v2/plugins"
 	"github.com/containerd/ttrpc"
-
-	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
 // containerd cleans up after a shim whose connection is lost: it runs the shim's delete, which ends the container,
@@ -64,7 +62,7 @@ func keepShims() { timeout.Set(shimCleanup, shimCleanupTime) }
 // it, the next one's containerd throws the bundle away, but not the shim. To be called when it has done so. which may
 // spare some.
 func (r *Runtime) reapShims(ctx context.Context, which func(id string) bool) error {
-	fds, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
+	fds, err := killShims(r.dirs, func(args []string) bool {
 		id, abandoned := r.abandoned(args)
 		return abandoned && which(id)
 	})
@@ -80,8 +78,8 @@ func (r *Runtime) reapShims(ctx context.Context, which func(id string) bool) err
 	return nil
 }
 
-// abandoned reads a shim's command line and tells whether nothing is there that it serves. A bundle is made before its
-// shim is started: so the bundles are looked at after the shim was seen.
+// abandoned reads a shim's command line and reports whether nothing is there that it serves. A bundle is made before
+// its shim is started: so the bundles are looked at after the shim was seen.
 func (r *Runtime) abandoned(args []string) (id string, _ bool) {
 	id, serves := shimOf(args)
 	if !serves {
@@ -95,8 +93,8 @@ func (r *Runtime) abandoned(args []string) (id string, _ bool) {
 const shimRest = 2 * time.Second
 
 // reapLate looks once more for what removed sandboxes have left, and ends shims that outlive them: one that was still
-// making a container when containerd gave up on that, and said it was gone, has the container on its list for good, and
-// does not end when it is told to. It goes on until the runtime is done.
+// making a container when containerd gave up on that, and reported it gone, has the container on its list for good, and
+// does not end when it is asked to. It goes on until the runtime is done.
 func (r *Runtime) reapLate(ctx context.Context) {
 	rest := func() (more bool) {
 		select {
@@ -119,7 +117,7 @@ func (r *Runtime) reapLate(ctx context.Context) {
 			r.log.Warn("orphaned containers could not be removed", "err", err)
 		}
 		seen := map[string]bool{}
-		_, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
+		_, err := killShims(r.dirs, func(args []string) bool {
 			if id, abandoned := r.abandoned(args); abandoned {
 				seen[id] = true
 			}

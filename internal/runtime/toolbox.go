@@ -91,8 +91,8 @@ func forget(ctx context.Context, store images.Store, digest string) error {
 	return errors.Join(errs...)
 }
 
-// bring imports a bundled archive with one image, names it as said, in place of what had that name, and returns it. The
-// name in the archive is not given to anything: a CRI that runs would take that for an image too.
+// bring imports a bundled archive with one image, names it as asked, in place of what had that name, and returns it.
+// The name in the archive is not given to anything: a CRI that runs would take that for an image too.
 func bring(ctx context.Context, c *containerd.Client, open func() (fs.File, error),
 	as images.Image) (images.Image, error) {
 	ctx, release, err := c.WithLease(ctx) // nothing else keeps it from being garbage before the image has its name

@@ -36,7 +36,7 @@ func (s *Server) podsFolder() string { return filepath.Join(s.opts.DataDir, "pod
 func (s *Server) checkLost() error {
 	dir := filepath.Join(s.opts.DataDir, "etcd")
 	if _, err := os.Stat(filepath.Join(dir, "member")); !errors.Is(err, os.ErrNotExist) {
-		return nil // an error is etcd's to tell
+		return nil // etcd reports an error itself
 	}
 	s.parts.freshStore = true
 	all, err := s.recorded()
@@ -110,12 +110,14 @@ func (s *Server) storeID() string {
 	return fmt.Sprintf("%016x", s.parts.etcd.Cluster())
 }
 
-// refuse is the refusal of a start that would end pods without being told to; nil if it would not.
+// refuse is the refusal of a start that would end pods without being asked to; nil if it would not.
 func (s *Server) refuse(a answer, why string) error {
 	if len(a.open) == 0 && (len(a.adopt)+len(a.forget) > 0 || !s.parts.freshStore) {
 		return nil
 	}
-	return &Refusal{Code: ExitStore, What: a.words(why), Do: a.ways(s.opts.DataDir, backup.List(s.snapshotFolder()))}
+	kept := backup.List(s.snapshotFolder())
+	return &Refusal{Code: ExitStore, What: a.words(why), Do: a.ways(s.opts.DataDir, kept,
+		restoredFrom(filepath.Join(s.opts.DataDir, "etcd")))}
 }
 
 // shelf is the part of the store that has pods and namespaces, as the API server keeps them.

@@ -26,12 +26,7 @@ import (
 // startAgent starts the node agent against the API: the server's own, or the one that was joined. It is up when the
 // node is registered.
 func (s *Server) startAgent(ctx context.Context) error {
-	client, err := s.client("agent")
-	if err != nil {
-		return err
-	}
-	o := s.opts
-	groups, err := podCgroups(o.DataDir, s.cgroupDriver(ctx), o.PodMaxPIDs)
+	config, err := s.agentConfig(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,62 +34,14 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	debugCap, err := o.debugCap()
+	config.GetCertificate = cert.get
+	forget, err := s.openAgent(&config)
 	if err != nil {
 		return err
 	}
-	debugImages, err := o.debugImages()
+	a, err := node.New(ctx, config)
 	if err != nil {
-		return err
-	}
-	eviction, err := o.eviction()
-	if err != nil {
-		return err
-	}
-	sysctls, err := podspec.ParseSysctlPatterns(o.UnsafeSysctls)
-	if err != nil {
-		return fmt.Errorf("--allowed-unsafe-sysctls: %w", err)
-	}
-	verifyPulls, err := o.verifyPulls()
-	if err != nil {
-		return err
-	}
-	minTLS, suites, err := o.Serving.TLS()
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(o.KubeletAddress, strconv.Itoa(o.KubeletPort)))
-	if err != nil {
-		return fmt.Errorf("--kubelet-port: %w", err)
-	}
-	annotations, err := s.nodeAnnotations()
-	if err != nil {
-		listener.Close()
-		return err
-	}
-	pods, links := LogDirs(o.DataDir)
-	local, who, forget := s.localKubelet()
-	config := node.Config{
-		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Annotations: annotations, Client: client, CRI: s.parts.cri,
-		Attach: s.attacher(), Exec: s.execer(), DataDir: o.DataDir, StoreID: s.storeID(),
-		Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
-		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec, RuntimeFolder: s.runtimeFolder(),
-		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), ReadOnlyDoor: s.readOnlyDoor(), Local: local,
-		LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS,
-		CipherSuites: suites, ClusterDNS: s.clusterDNS(), ClusterDomain: s.clusterDomain(), ResolvConf: o.ResolvConf,
-		Names: s.namesAsked(), Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, ImageExecs: o.ImageExecs, MaxPods: o.MaxPods, PodMaxPIDs: o.PodMaxPIDs,
-		DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls,
-		Static: o.Static.pods(), DiskMeasured: s.parts.reserve.measured, Blockers: s.blockers(),
-		Logger: s.log.With("component", "agent"),
-	}
-	err = o.kubelet(&config)
-	var a *node.Agent
-	if err == nil {
-		a, err = node.New(ctx, config)
-	}
-	if err != nil {
-		listener.Close()
+		config.Listener.Close()
 		if config.ReadOnly != nil {
 			config.ReadOnly.Close()
 		}
@@ -109,6 +56,82 @@ func (s *Server) startAgent(ctx context.Context) error {
 		return err
 	}
 	s.agent.Store(a)
+	return nil
+}
+
+// agentConfig is the agent's configuration, but for its certificate and where it listens.
+func (s *Server) agentConfig(ctx context.Context) (c node.Config, err error) {
+	o := s.opts
+	pods, links := LogDirs(o.DataDir)
+	c = node.Config{
+		NodeName: o.NodeName, NodeIPs: o.NodeIPs, CRI: s.parts.cri,
+		Attach: s.attacher(), Exec: s.execer(), Streams: s.running(), Forward: s.forwarder(), DataDir: o.DataDir,
+		StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
+		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec, RuntimeFolder: s.runtimeFolder(),
+		ClientCAs: s.parts.cluster.clientCAs, ClusterDNS: s.clusterDNS(), ClusterDomain: s.clusterDomain(),
+		ResolvConf: o.ResolvConf, Names: s.namesAsked(), Version: version.Get().GitVersion, Features: s.features,
+		Flags: o.Flags, ImageExecs: o.ImageExecs, MaxPods: o.MaxPods, PodMaxPIDs: o.PodMaxPIDs,
+		Static: o.Static.pods(), DiskMeasured: s.parts.reserve.measured, Blockers: s.blockers(),
+		Logger: s.log.With("component", "agent"),
+	}
+	if c.Client, err = s.client("agent"); err != nil {
+		return c, err
+	}
+	if c.Annotations, err = s.nodeAnnotations(); err != nil {
+		return c, err
+	}
+	if c.Cgroups, err = podCgroups(o.DataDir, s.cgroupDriver(ctx), o.PodMaxPIDs); err != nil {
+		return c, err
+	}
+	return c, o.agent(&c)
+}
+
+// agent reads the flags of the agent that are words.
+func (o Options) agent(c *node.Config) (err error) {
+	if c.DebugCap, err = o.debugCap(); err != nil {
+		return err
+	}
+	if c.DebugImages, err = o.debugImages(); err != nil {
+		return err
+	}
+	if c.Eviction, err = o.eviction(); err != nil {
+		return err
+	}
+	if c.UnsafeSysctls, err = podspec.ParseSysctlPatterns(o.UnsafeSysctls); err != nil {
+		return fmt.Errorf("--allowed-unsafe-sysctls: %w", err)
+	}
+	if c.VerifyPulls, err = o.verifyPulls(); err != nil {
+		return err
+	}
+	if c.MinTLSVersion, c.CipherSuites, err = o.Serving.TLS(); err != nil {
+		return err
+	}
+	return o.kubelet(c)
+}
+
+// openAgent opens the ways to the agent. forget closes the one from this process's API server.
+func (s *Server) openAgent(c *node.Config) (forget func(), err error) {
+	if err := s.opts.openPorts(c); err != nil {
+		return nil, err
+	}
+	c.Door, c.ReadOnlyDoor = s.nodeDoor(), s.readOnlyDoor()
+	c.Local, c.LocalUser, forget = s.localKubelet()
+	return forget, nil
+}
+
+// openPorts opens the agent's ports.
+func (o Options) openPorts(c *node.Config) (err error) {
+	c.Listener, err = net.Listen("tcp", net.JoinHostPort(o.KubeletAddress, strconv.Itoa(o.KubeletPort)))
+	if err != nil {
+		return fmt.Errorf("--kubelet-port: %w", err)
+	}
+	if port := o.Kubelet.ReadOnlyPort; port != 0 {
+		c.ReadOnly, err = net.Listen("tcp", net.JoinHostPort(o.KubeletAddress, strconv.Itoa(port)))
+		if err != nil {
+			c.Listener.Close()
+			return fmt.Errorf("--read-only-port: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -139,7 +162,8 @@ func clientConfig(config *rest.Config, component string) *rest.Config {
 }
 
 // cgroupDriver is how the runtime makes cgroups, which the agent must do alike: "cgroupfs", "systemd", or "" for
-// whatever suits this machine. A runtime too old to tell is taken to use files, as its and the kubelet's defaults are.
+// whatever suits this machine. A runtime too old to report it is taken to use files, as its and the kubelet's defaults
+// are.
 func (s *Server) cgroupDriver(ctx context.Context) string {
 	switch {
 	case s.opts.CgroupDriver != "":

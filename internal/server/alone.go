@@ -74,7 +74,7 @@ func (o StaticOptions) pods() node.StaticPods {
 	return node.StaticPods{Folder: o.Path, FolderEvery: o.PathEvery, URL: o.URL, URLHeader: h, URLEvery: o.URLEvery}
 }
 
-// agentOnly tells whether there is no API server in this process.
+// agentOnly reports whether there is no API server in this process.
 func (o Options) agentOnly() bool { return o.Join != "" || o.Standalone }
 
 // aloneComponents is the agent without any API server.

@@ -4,6 +4,8 @@ package server
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 type answer struct {
 	adopt  []record.Record // are written back
 	forget []record.Record // are ended
-	open   []record.Record // nobody has said
+	open   []record.Record // nobody has decided
 	stuck  []record.Record // of open: those that cannot be written back
 }
 
@@ -51,8 +53,9 @@ func (a answer) words(why string) string {
 	}
 }
 
-// ways says how to go on.
-func (a answer) ways(dataDir string, kept []backup.Kept) string {
+// ways says how to go on. The store came from the snapshot of the file name from, which is not offered again; "" is
+// none.
+func (a answer) ways(dataDir string, kept []backup.Kept, from string) string {
 	command := serverCommand(dataDir)
 	lines := []string{"nothing was changed, and pods keep running"}
 	if len(a.open) > len(a.stuck) {
@@ -67,13 +70,16 @@ func (a answer) ways(dataDir string, kept []backup.Kept) string {
 	} else {
 		lines = append(lines, "to begin with an empty store: "+command+" --forget")
 	}
-	file := "FILE"
+	which := "newest"
+	if i := slices.IndexFunc(kept, func(k backup.Kept) bool { return filepath.Base(k.Path) == from }); i >= 0 {
+		lines = append(lines, "this store was restored from the snapshot of "+kept[i].Created.Format(time.RFC3339))
+		kept, which = slices.Delete(slices.Clone(kept), i, i+1), "newest other"
+	}
 	if len(kept) > 0 {
-		file = kept[0].Path
-		lines = append(lines, fmt.Sprintf("to go back to the newest snapshot, of %s: %s",
-			kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, file)))
+		lines = append(lines, fmt.Sprintf("to go back to the %s snapshot, of %s: %s", which,
+			kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, kept[0].Path)))
 	} else {
-		lines = append(lines, "to restore a backup: "+restoreCommand(dataDir, file))
+		lines = append(lines, "to restore a backup: "+restoreCommand(dataDir, "FILE"))
 	}
 	return strings.Join(lines, "\n")
 }

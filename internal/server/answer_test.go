@@ -35,11 +35,37 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	a := decide(all, names, false, false)
-	text := a.words("it is gone") + "\n" + a.ways("/srv/x", []backup.Kept{{Path: "/s/1", Created: time.Unix(0, 0).UTC()}})
+	text := a.words("it is gone") + "\n" + a.ways("/srv/x", []backup.Kept{{Path: "/s/1", Created: time.Unix(0, 0).UTC()}}, "")
 	for _, want := range []string{"3 pods", "a/known", "uid 3", "server --data-dir /srv/x --adopt", "--forget", "restore --data-dir /srv/x --force /s/1", "1970-01-01"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
+	}
+}
+
+// RS-07, RS-14: a store that was restored from a snapshot is not to be restored from it again: that would be no way on.
+func TestSnapshotIsNotOfferedAgain(t *testing.T) {
+	newest, older := backup.Kept{Path: "/s/new", Created: time.Unix(7200, 0).UTC()}, backup.Kept{Path: "/s/old", Created: time.Unix(0, 0).UTC()}
+	store := t.TempDir()
+	if err := markRestored(store, "/else/new"); err != nil {
+		t.Fatal(err)
+	}
+	from := restoredFrom(store)
+	for name, tc := range map[string]struct {
+		kept       []backup.Kept
+		want, lack string
+	}{
+		"another is there":   {[]backup.Kept{newest, older}, "restore --data-dir /d --force /s/old", "/s/new"},
+		"it is the only one": {[]backup.Kept{newest}, "restore --data-dir /d --force FILE", "/s/new"},
+		"it is not there":    {[]backup.Kept{older}, "to go back to the newest snapshot", "restored from"},
+	} {
+		got := answer{}.ways("/d", tc.kept, from)
+		if !strings.Contains(got, tc.want) || strings.Contains(got, tc.lack) {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+	if got := restoredFrom(t.TempDir()); got != "" {
+		t.Errorf("a store that was not restored is from %q", got)
 	}
 }
 

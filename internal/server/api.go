@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/wherryproject/wherry/internal/api"
@@ -14,16 +15,18 @@ import (
 
 func (s *Server) startAPI(ctx context.Context) (err error) {
 	o := s.opts
-	servers, room := o.EtcdServers, registry.Room(nil)
+	var client *clientv3.Client
+	var room registry.Room
 	if s.parts.etcd != nil {
-		servers, room = []string{s.parts.etcd.Endpoint()}, s.parts.etcd
+		client, room = s.parts.etcd.Client(), s.parts.etcd
 	}
 	s.parts.api, err = api.New(ctx, api.Config{
 		DataDir:       o.DataDir,
 		BindAddress:   o.BindAddress,
 		SecurePort:    o.SecurePort,
 		ExtraSANs:     o.ExtraSANs,
-		EtcdServers:   servers,
+		Etcd:          client,
+		EtcdServers:   o.EtcdServers,
 		EtcdCAFile:    o.EtcdCAFile,
 		EtcdCertFile:  o.EtcdCertFile,
 		EtcdKeyFile:   o.EtcdKeyFile,

@@ -163,7 +163,7 @@ func addClaims(ctx context.Context, w *backup.Writer, folder string) error {
 	return nil
 }
 
-// mounted tells whether another file system begins at path, below parent.
+// mounted reports whether another file system begins at path, below parent.
 func mounted(path, parent string) bool {
 	var a, b syscall.Stat_t
 	return syscall.Lstat(path, &a) == nil && syscall.Lstat(parent, &b) == nil && a.Dev != b.Dev

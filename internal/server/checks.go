@@ -70,11 +70,11 @@ func enough(dir string, free int64, before bool) error {
 }
 
 // AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error. The disk
-// tells nobody when room comes; it is asked every second.
+// notifies nobody when room comes; it is asked every second.
 func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		free, err := freeBytes(dataDir)
 		if err != nil {
 			return folderRefusal(dataDir, err)
@@ -83,7 +83,7 @@ func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 		if lack == nil {
 			return nil
 		}
-		if !told {
+		if !logged {
 			log.Warn("waiting until there is room on the disk; pods keep running in the meantime", "err", lack)
 		}
 		select {
@@ -95,7 +95,7 @@ func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 }
 
 // checkAuthority refuses to start with a CA that nobody can trust at this time: everything would run, and nobody could
-// connect. A folder without a CA is given one later; what else may be wrong with it is told then.
+// connect. A folder without a CA is given one later; what else may be wrong with it is reported then.
 func checkAuthority(dataDir string, now time.Time) error {
 	ca, err := pki.Load(PKI(dataDir))
 	if err != nil {
@@ -152,7 +152,7 @@ func checkForwarded(ip string, port int, flag string) error {
 		Do:   fmt.Sprintf("choose another %s, or start the server with the one it had before and delete the pod", flag)}
 }
 
-// listener names the process that listens on a TCP port, as "nginx (pid 7)"; empty when it cannot be told.
+// listener names the process that listens on a TCP port, as "nginx (pid 7)"; empty when it is not known.
 func listener(proc string, port int) string {
 	inode := ""
 	for _, table := range []string{"net/tcp", "net/tcp6"} {

@@ -202,7 +202,7 @@ func spawn(name string, failed chan<- error, loop func(context.Context) error) *
 		}
 		select {
 		case failed <- fmt.Errorf("%s: %w", name, err):
-		default: // another part has failed already; the first failure is the one to tell
+		default: // another part has failed already; the first failure is the one to report
 		}
 	}()
 	return b
@@ -220,7 +220,7 @@ func (b *background) await(ctx context.Context, ready <-chan struct{}) error {
 		}
 		return errors.New("ended before it was ready")
 	case <-ctx.Done():
-		_ = b.stop(context.Background()) // the start was given up; its reason is the error to tell
+		_ = b.stop(context.Background()) // the start was given up; its reason is the error to return
 		return ctx.Err()
 	}
 }

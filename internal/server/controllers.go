@@ -5,6 +5,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,19 +46,41 @@ func (s *Server) startControllers(context.Context) error {
 	users := insiders{server: s}
 	factory := informers.NewSharedInformerFactory(users.client(rbac.Controllers), 0)
 	s.parts.factory = factory
-	objects, err := metadata.NewForConfig(users.config(rbac.NamespaceController))
+	loops, err := s.loops(&users, factory, s.log.With("component", "controllers"))
+	if err == nil {
+		err = users.err
+	}
 	if err != nil {
 		return err
+	}
+	s.parts.controllers = spawn("controllers", s.failed, func(ctx context.Context) error {
+		defer factory.Shutdown()
+		g, ctx := errgroup.WithContext(ctx)
+		factory.Start(ctx.Done())
+		for _, run := range loops {
+			g.Go(func() error { return run(ctx) })
+		}
+		return g.Wait()
+	})
+	return nil
+}
+
+// loops are the control loops of this server.
+func (s *Server) loops(users *insiders, factory informers.SharedInformerFactory,
+	log *slog.Logger) ([]func(context.Context) error, error) {
+	objects, err := metadata.NewForConfig(users.config(rbac.NamespaceController))
+	if err != nil {
+		return nil, err
 	}
 	everything, err := metadata.NewForConfig(users.config(rbac.Controllers))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	records, err := debugrun.NewClient(users.config(rbac.DebugRunController))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	log := s.log.With("component", "controllers")
+	classes := users.client(rbac.LocalVolumes)
 	loops := []func(context.Context) error{
 		scheduler.New(users.client(rbac.Scheduler), factory, s.features, log).Run,
 		serviceaccount.New(users.client(rbac.ServiceAccountController), factory, log).Run,
@@ -70,37 +93,24 @@ func (s *Server) startControllers(context.Context) error {
 			s.opts.SigningDuration).Run,
 		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,
 		bootstraptokens.New(users.client(rbac.TokenCleaner), log).Run,
+		ondemand.New(s.lateControllers(), ondemand.Config{
+			As:        s.controllerConfig,
+			Looking:   ondemand.Looking{Client: users.client(rbac.Controllers), Metadata: everything},
+			Informers: factory, Firsts: s.parts.api.Firsts(), Crashes: s.crashes, Log: log,
+		}).Run,
+		func(ctx context.Context) error { return localvolumes.EnsureClass(ctx, classes, log) },
 	}
-	loops = append(loops, ondemand.New(s.lateControllers(), ondemand.Config{
-		As:        s.controllerConfig,
-		Looking:   ondemand.Looking{Client: users.client(rbac.Controllers), Metadata: everything},
-		Informers: factory, Firsts: s.parts.api.Firsts(), Crashes: s.crashes, Log: log,
-	}).Run)
-	classes := users.client(rbac.LocalVolumes)
-	loops = append(loops, func(ctx context.Context) error { return localvolumes.EnsureClass(ctx, classes, log) })
 	if s.opts.ServiceProxy != ProxyNone && s.opts.RuntimeEndpoint == "" {
 		pool, err := s.opts.balancerPool()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		loops = append(loops, loadbalancer.New(users.client(rbac.LoadBalancer), factory, pool, log).Run)
 	}
 	if s.parts.etcd != nil {
 		loops = append(loops, s.keepSpaces(factory))
 	}
-	if users.err != nil {
-		return users.err
-	}
-	s.parts.controllers = spawn("controllers", s.failed, func(ctx context.Context) error {
-		defer factory.Shutdown()
-		g, ctx := errgroup.WithContext(ctx)
-		factory.Start(ctx.Done())
-		for _, run := range loops {
-			g.Go(func() error { return run(ctx) })
-		}
-		return g.Wait()
-	})
-	return nil
+	return loops, nil
 }
 
 // lateControllers are those that start with what they are for.

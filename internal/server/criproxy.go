@@ -34,7 +34,7 @@ func (p *criProxy) run(ctx context.Context) error {
 	defer stop()
 	err := p.server.Serve(p.socket)
 	if ctx.Err() != nil {
-		return nil // Serve tells an error when it is stopped before it has begun
+		return nil // Serve returns an error when it is stopped before it has begun
 	}
 	return err
 }

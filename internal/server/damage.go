@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/backup"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -42,7 +43,7 @@ func restoreCommand(dataDir, file string) string {
 }
 
 // serverCommand is the command line that starts a server on a data folder.
-func serverCommand(dataDir string) string { return "sudo wherry server" + dataDirArg(dataDir) }
+func serverCommand(dataDir string) string { return datadir.Start(dataDir) }
 
 func dataDirArg(dataDir string) string {
 	if dataDir == DefaultDataDir {

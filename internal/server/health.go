@@ -37,7 +37,7 @@ type Finding struct {
 }
 
 // Check looks at a data folder, of a running server or of one that is not, and says what is wrong with it. Nothing is
-// changed. snapshots is where the server was told to keep its snapshots; "": in the data folder. Its error is that
+// changed. snapshots is where the server is set to keep its snapshots; "": in the data folder. Its error is that
 // there is nothing to look at.
 func Check(ctx context.Context, dataDir, snapshots string, inspector []string, now time.Time) ([]Finding, error) {
 	if err := checkRoot(os.Geteuid(), "only root may look at a server's data folder"); err != nil {

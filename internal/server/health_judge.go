@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// endsSoon is when a certificate's end is told: a month suffices to plan a rotation.
+	// endsSoon is when a certificate's end is reported: a month suffices to plan a rotation.
 	endsSoon = 30 * 24 * time.Hour
 	// staleSnapshot is the age at which the newest snapshot is no longer a daily one.
 	staleSnapshot = 3 * 24 * time.Hour
@@ -48,7 +48,7 @@ func judgeMissing(dir string, pods int, marked bool, ways string) Finding {
 	return Finding{Fine, subject, "none of its own: an agent, an external etcd, or never started", ""}
 }
 
-// judgeSnapshot judges the newest snapshot in a folder, nil if there is none, and what reading it said. (Pure.)
+// judgeSnapshot judges the newest snapshot in a folder, nil if there is none, and the error of reading it. (Pure.)
 func judgeSnapshot(folder string, newest *backup.Kept, err error, now time.Time) Finding {
 	const subject = "snapshots"
 	if newest == nil {

@@ -72,6 +72,22 @@ func (s *Server) execer() httpapi.Execer {
 	return nil
 }
 
+// running is a runtime that attaches to running containers without the CRI's streams: the embedded one.
+func (s *Server) running() httpapi.Streams {
+	if s.parts.runtime != nil {
+		return s.parts.runtime
+	}
+	return nil
+}
+
+// forwarder is a runtime that reaches pods' ports without the CRI's streams: the embedded one.
+func (s *Server) forwarder() httpapi.Forwarder {
+	if s.parts.runtime != nil {
+		return s.parts.runtime
+	}
+	return nil
+}
+
 // execer is a runtime as the node's API wants it.
 type execer struct{ r *runtime.Runtime }
 

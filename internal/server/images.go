@@ -77,7 +77,7 @@ func (s *Server) forCommand(ref imagename.Reference, withLogin bool, err error) 
 	return e
 }
 
-// login keeps a login that the registry takes, and tells whether it was asked for one.
+// login keeps a login that the registry takes, and reports whether it was asked for one.
 func (s *Server) login(ctx context.Context, name string, login registry.Login) (hostapi.LoggedIn, error) {
 	host, err := registry.Host(name)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()}, CertLifetime: 5 * time.Second})
+	srv, err := api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: etcd.Client(), CertLifetime: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

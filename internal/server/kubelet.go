@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -119,17 +117,10 @@ func (o Options) kubelet(c *node.Config) error {
 	if len(c.Shutdown) > 0 {
 		c.PowerFails = powerFails()
 	}
-	if k.ReadOnlyPort == 0 {
-		return nil
-	}
-	if c.ReadOnly, err = net.Listen("tcp", net.JoinHostPort(o.KubeletAddress,
-		strconv.Itoa(k.ReadOnlyPort))); err != nil {
-		return fmt.Errorf("--read-only-port: %w", err)
-	}
 	return nil
 }
 
-// KubeletDir is where a kubelet has its sockets, and where device plug-ins look for them unless told otherwise.
+// KubeletDir is where a kubelet has its sockets, and where device plug-ins look for them by default.
 const KubeletDir = "/var/lib/kubelet"
 
 // NoKubeletDir, as the folder, is for a node without such sockets.
@@ -177,7 +168,7 @@ func (k KubeletOptions) shutdown() ([]shutdown.Period, error) {
 	return periods, nil
 }
 
-// powerFails tells of SIGPWR, with which init systems say that the power fails, for as long as the process lives.
+// powerFails receives SIGPWR, by which init systems report a power failure, for as long as the process lives.
 func powerFails() <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGPWR)

@@ -54,7 +54,7 @@ func (k KubeletOptions) placing() (node.Placing, error) {
 	return k.placingOn(banks)
 }
 
-// placesNothing tells whether all is as it is by default.
+// placesNothing reports whether all is as it is by default.
 func (k KubeletOptions) placesNothing() bool {
 	return cmp.Or(k.MemoryPolicy, MemoryPolicyNone) == MemoryPolicyNone && len(k.ReservedMemory) == 0 &&
 		cmp.Or(k.TopologyPolicy, string(numa.None)) == string(numa.None)

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"errors"
 	"net"
 	"strconv"
 	"strings"
@@ -25,17 +26,18 @@ func TestKubeletOptions(t *testing.T) {
 	}
 	_, taken, _ := net.SplitHostPort(l.Addr().String())
 	o := Defaults()
-	o.KubeletAddress = "127.0.0.1"
+	o.KubeletAddress, o.KubeletPort = "127.0.0.1", 0
 	o.Kubelet.ReadOnlyPort, _ = strconv.Atoi(taken)
-	if err := o.kubelet(&c); err == nil || !strings.HasPrefix(err.Error(), "--read-only-port: ") {
+	if err := o.openPorts(&c); err == nil || !strings.HasPrefix(err.Error(), "--read-only-port: ") {
 		t.Error(err)
 	}
 	l.Close()
 	o.Kubelet.SystemLogQuery = true
-	if err := o.kubelet(&c); err != nil || c.ReadOnly == nil || c.SystemLogs == nil {
+	if err := errors.Join(o.kubelet(&c), o.openPorts(&c)); err != nil || c.ReadOnly == nil || c.SystemLogs == nil {
 		t.Errorf("%+v, %v", c, err)
 	} else {
 		c.ReadOnly.Close()
+		c.Listener.Close()
 	}
 	for want, change := range map[string]func(*KubeletOptions){
 		"--read-only-port: 70000 is not a port":                                    func(k *KubeletOptions) { k.ReadOnlyPort = 70000 },

@@ -20,21 +20,22 @@ import (
 // parts are what components make for those after them. Each is written by one component's start, and read only by
 // components that name it in `after`.
 type parts struct {
-	lock        *lock
-	reserve     *reserve
-	files       *door.Descriptors
-	etcd        *store.Etcd // nil with an external one
-	freshStore  bool        // there was none before this start
-	api         *api.Server // nil when joining another
-	apiLoop     *background
-	kubeconfig  *background // renews the administrator's
-	cluster     cluster
-	identity    *credentials.Client             // of the agent, when joining another
-	member      membership.Membership           // of an agent
-	told        informers.SharedInformerFactory // of what a wherry server tells a node; nil: of nobody's
-	runtime     *runtime.Runtime                // nil with an external one
-	external    *runtime.External               // nil with the embedded one, and with one that is not containerd
-	noImageExec string                          // why there is none
+	lock       *lock
+	reserve    *reserve
+	files      *door.Descriptors
+	etcd       *store.Etcd // nil with an external one
+	freshStore bool        // there was none before this start
+	api        *api.Server // nil when joining another
+	apiLoop    *background
+	kubeconfig *background // renews the administrator's
+	cluster    cluster
+	identity   *credentials.Client   // of the agent, when joining another
+	member     membership.Membership // of an agent
+	// of the objects that a wherry server shares with its nodes; nil: no such server
+	followed    informers.SharedInformerFactory
+	runtime     *runtime.Runtime  // nil with an external one
+	external    *runtime.External // nil with the embedded one, and with one that is not containerd
+	noImageExec string            // why there is none
 	cri         *cri.Client
 	snapshots   *background // of the embedded etcd
 	controllers *background
@@ -52,6 +53,7 @@ type parts struct {
 	watch       *background // of the runtime
 	socket      *background // hostapi
 	criProxy    *background // CRI socket; nil with an external runtime
+	spare       *background // gives memory back
 }
 
 func (p *parts) url() string { return p.cluster.url }
@@ -78,6 +80,7 @@ func (s *Server) components() []component {
 		{name: "agent", after: []string{"policies", "routes"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "snapshots", after: []string{"etcd"}, start: s.startSnapshots, stop: s.stopSnapshots},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
+		{name: "spare", after: []string{"folder"}, start: s.startSpare, stop: s.stopSpare},
 	}
 }
 
@@ -89,13 +92,14 @@ func (s *Server) agentComponents() []component {
 		{name: "join", after: []string{"checks"}, start: s.join, stop: s.leave},
 		{name: "member", after: []string{"join"}, start: s.startMember},
 		{name: "runtime", after: []string{"checks", "member"}, start: s.startRuntime, stop: s.stopRuntime},
-		{name: "told", after: []string{"runtime"}, start: s.startTold, stop: s.stopTold},
-		{name: "services", after: []string{"told"}, start: s.startServices, stop: s.stopServices},
-		{name: "routes", after: []string{"told"}, start: s.startRoutes, stop: s.stopRoutes},
+		{name: "followed", after: []string{"runtime"}, start: s.startFollowed, stop: s.stopFollowed},
+		{name: "services", after: []string{"followed"}, start: s.startServices, stop: s.stopServices},
+		{name: "routes", after: []string{"followed"}, start: s.startRoutes, stop: s.stopRoutes},
 		{name: "proxy", after: []string{"services"}, start: s.startProxy, stop: s.stopProxy},
 		{name: "policies", after: []string{"services"}, start: s.startPolicies, stop: s.stopPolicies},
 		{name: "agent", after: []string{"policies", "routes"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "sockets", after: []string{"runtime", "join"}, start: s.startSockets, stop: s.stopSockets},
+		{name: "spare", after: []string{"folder"}, start: s.startSpare, stop: s.stopSpare},
 	}
 }
 

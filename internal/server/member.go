@@ -106,7 +106,7 @@ func texts(list []netip.Prefix) (out []string) {
 // defaultDomain is the domain of clusters by custom.
 const defaultDomain = "cluster.local"
 
-// clusterDomain is that of names in the cluster: a wherry server's own, unless the user has said which.
+// clusterDomain is that of names in the cluster: a wherry server's own, unless the user has set another.
 func (s *Server) clusterDomain() string {
 	if m := s.parts.member.Server; m != nil && m.ClusterDomain != "" &&
 		strings.TrimSuffix(s.opts.ClusterDomain, ".") == defaultDomain {
@@ -143,7 +143,7 @@ func (s *Server) startRoutes(context.Context) error {
 	}
 	factory := s.parts.factory
 	if s.parts.api == nil {
-		if factory = s.parts.told; factory == nil { // another cluster's routes are its own matter
+		if factory = s.parts.followed; factory == nil { // another cluster's routes are its own matter
 			_, err := s.parts.runtime.Reach(nil)
 			return err
 		}

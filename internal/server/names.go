@@ -55,7 +55,7 @@ func (n *nameService) carried() (service, resolver netip.AddrPort) {
 	return netip.AddrPortFrom(n.ask, servicenames.Port), n.at
 }
 
-// changed tells that it is to be carried anew.
+// changed signals that it is to be carried anew.
 func (n *nameService) changed() <-chan struct{} {
 	if n == nil {
 		return nil
@@ -63,7 +63,7 @@ func (n *nameService) changed() <-chan struct{} {
 	return n.poke
 }
 
-// policies tells network policies that it is elsewhere.
+// policies signals network policies that it is elsewhere.
 func (n *nameService) policies() <-chan struct{} {
 	if n == nil {
 		return nil
@@ -124,7 +124,7 @@ func (s *Server) clusterDNS() []string {
 	return s.parts.names.servers()
 }
 
-// namesAsked is what tells which names a pod has looked up; nil without a resolver of our own.
+// namesAsked finds out which names a pod has looked up; nil without a resolver of our own.
 func (s *Server) namesAsked() func(context.Context, string) ([]asked.Asked, error) {
 	n := s.parts.names
 	if n == nil || s.parts.api == nil { // the resolver is another machine's
@@ -192,7 +192,7 @@ func (s *Server) resolverAddress() (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("the pod network has no address of the family of --service-cidr %s", services)
 }
 
-// programIdentity tells this program's file from others, also of the same version.
+// programIdentity identifies this program's file, also of the same version.
 func programIdentity() (string, error) {
 	info, err := os.Stat("/proc/self/exe")
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *Server) startNames(ctx context.Context) error {
 		ResolvConf: s.opts.ResolvConf, NoBook: !s.opts.DNSLog}
 	settings.Service = n.ask
 	var feed *link.Link
-	controller := servicenames.New(s.parts.factory, log, func(current func() names.Change) { feed.Tell(current) },
+	controller := servicenames.New(s.parts.factory, log, func(current func() names.Change) { feed.Send(current) },
 		func(ctx context.Context) error { return ensure(ctx, n.where()) })
 	feed = link.New(n.resolver, settings, controller.All, func(ctx context.Context, hello wire.Hello) error {
 		n.moved(hello.Address)

@@ -78,7 +78,7 @@ func (s *Server) partOfCluster() ([]string, error) {
 	return texts(r.Networks), nil
 }
 
-// ownPart tells whether networks are one of each range.
+// ownPart reports whether networks are one of each range.
 func ownPart(networks, ranges []netip.Prefix) bool {
 	return len(networks) == len(ranges) && !slices.ContainsFunc(networks,
 		func(p netip.Prefix) bool { return !within(p, ranges) })

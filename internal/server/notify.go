@@ -12,15 +12,15 @@ import (
 type notifier string
 
 // takeNotifier takes the service manager's socket out of the environment. It is for this process alone: the Kubernetes
-// API library would tell the manager READY=1 as soon as the API listens, long before the node is, and runc would mount
+// API library would send the manager READY=1 as soon as the API listens, long before the node is, and runc would mount
 // the socket into containers.
 func takeNotifier() (notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	return notifier(name), os.Unsetenv("NOTIFY_SOCKET")
 }
 
-// tell tells the service manager a state ("READY=1", "STOPPING=1").
-func (n notifier) tell(state string) error {
+// send sends the service manager a state ("READY=1", "STOPPING=1").
+func (n notifier) send(state string) error {
 	if n == "" {
 		return nil
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/wherryproject/wherry/internal/names/resolvers"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -103,6 +104,7 @@ type Options struct {
 	KeyFile  string
 
 	RuntimeEndpoint  string // empty: the embedded one
+	Shim             string // what the embedded runtime runs pods by: runtime.OwnShim (default) or runtime.StockShim
 	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
 	ClusterCIDRs     []string // what nodes get their pod networks from; empty: what is around the server's own
@@ -133,6 +135,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		DataDir:       DefaultDataDir,
+		Shim:          runtime.OwnShim,
 		BindAddress:   "127.0.0.1",
 		SecurePort:    DefaultSecurePort,
 		KubeletPort:   DefaultKubeletPort,
@@ -190,7 +193,7 @@ func (o Options) complete() (Options, error) {
 	return o, o.validate()
 }
 
-// kubeletAddress is where the node's API listens unless told: where others need it, the node's own address; on loopback
+// kubeletAddress is where the node's API listens by default: where others need it, the node's own address; on loopback
 // if the API server, which alone needs it then, is on loopback too.
 func (o Options) kubeletAddress() string {
 	if ip := net.ParseIP(o.BindAddress); o.Join == "" && ip != nil && ip.IsLoopback() {
@@ -207,6 +210,33 @@ func (o Options) validate() error {
 	if o.DataDir == "/" {
 		fail("--data-dir: / cannot be the data folder; choose one below it")
 	}
+	o.validateAddresses(fail)
+	o.validateKubelet(fail)
+	o.validateNames(fail)
+	o.validateServing(fail)
+	if _, err := serviceips.NewNodePorts(o.NodePorts); o.NodePorts != "" && err != nil {
+		fail("--service-node-port-range: %w", err)
+	}
+	if o.ServiceProxy != "" && o.ServiceProxy != ProxyNFTables && o.ServiceProxy != ProxyNone {
+		fail("--service-proxy: %q is neither %s nor %s (for those who run a kube-proxy)", o.ServiceProxy, ProxyNFTables,
+			ProxyNone)
+	}
+	if o.SigningDuration != 0 && o.SigningDuration < minSigning {
+		fail("--cluster-signing-duration: %s is too short; use %s or more", o.SigningDuration, minSigning)
+	}
+	if _, err := o.kubeconfigAccess(); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
+		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29),
+		validateCIDRs("--cluster-cidr", o.ClusterCIDRs, 0, 24), o.validateClusterCIDRs(),
+		validateCIDRs("--load-balancer-cidr", o.LoadBalancerCIDRs, 0, 32), o.Authentication.Validate(),
+		o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(),
+		o.Admission.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())
+	return errors.Join(errs...)
+}
+
+func (o Options) validateAddresses(fail func(format string, args ...any)) {
 	if net.ParseIP(o.BindAddress) == nil {
 		fail("--bind-address: %q is not an IP address", o.BindAddress)
 	}
@@ -221,10 +251,6 @@ func (o Options) validate() error {
 	if o.SecurePort != 0 && o.SecurePort == o.KubeletPort {
 		fail("--secure-port and --kubelet-port are both %d; they must differ", o.SecurePort)
 	}
-	o.validateKubelet(fail)
-	if msgs := validation.IsDNS1123Subdomain(o.NodeName); len(msgs) > 0 {
-		fail("--node-name: %q: %s", o.NodeName, strings.Join(msgs, "; "))
-	}
 	if o.KubeletAddress != "" && net.ParseIP(o.KubeletAddress) == nil {
 		fail("--kubelet-address: %q is not an IP address", o.KubeletAddress)
 	}
@@ -233,24 +259,11 @@ func (o Options) validate() error {
 			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
 		}
 	}
-	if _, err := serviceips.NewNodePorts(o.NodePorts); o.NodePorts != "" && err != nil {
-		fail("--service-node-port-range: %w", err)
-	}
-	if o.ServiceProxy != "" && o.ServiceProxy != ProxyNFTables && o.ServiceProxy != ProxyNone {
-		fail("--service-proxy: %q is neither %s nor %s (for those who run a kube-proxy)", o.ServiceProxy, ProxyNFTables,
-			ProxyNone)
-	}
-	if o.SigningDuration != 0 && o.SigningDuration < minSigning {
-		fail("--cluster-signing-duration: %s is too short; use %s or more", o.SigningDuration, minSigning)
-	}
-	if o.RotateServer && o.CertFile != "" {
-		fail("--rotate-server-certificates and --tls-cert-file exclude one another")
-	}
-	if (o.CertFile == "") != (o.KeyFile == "") {
-		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
-	}
-	if _, err := o.kubeconfigAccess(); err != nil {
-		errs = append(errs, err)
+}
+
+func (o Options) validateNames(fail func(format string, args ...any)) {
+	if msgs := validation.IsDNS1123Subdomain(o.NodeName); len(msgs) > 0 {
+		fail("--node-name: %q: %s", o.NodeName, strings.Join(msgs, "; "))
 	}
 	if msgs := validation.IsDNS1123Subdomain(strings.TrimSuffix(o.ClusterDomain, ".")); o.ClusterDomain != "" &&
 		len(msgs) > 0 {
@@ -262,19 +275,21 @@ func (o Options) validate() error {
 	if _, err := os.Stat(o.ResolvConf); err != nil && o.ResolvConf != resolvers.File && o.ResolvConf != "" {
 		fail("--resolv-conf: %w", err)
 	}
+}
+
+func (o Options) validateServing(fail func(format string, args ...any)) {
+	if o.RotateServer && o.CertFile != "" {
+		fail("--rotate-server-certificates and --tls-cert-file exclude one another")
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
+	}
 	for _, name := range o.ExtraSANs {
 		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name),
 			"*."))) > 0 {
 			fail("--tls-san: %q is neither a host name nor an IP address", name)
 		}
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
-		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29),
-		validateCIDRs("--cluster-cidr", o.ClusterCIDRs, 0, 24), o.validateClusterCIDRs(),
-		validateCIDRs("--load-balancer-cidr", o.LoadBalancerCIDRs, 0, 32), o.Authentication.Validate(),
-		o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(),
-		o.Admission.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())
-	return errors.Join(errs...)
 }
 
 func (o Options) validateEtcd() error {
@@ -330,6 +345,12 @@ func (o Options) validateRuntime() error {
 	}
 	if o.CgroupDriver != "" && o.CgroupDriver != "cgroupfs" && o.CgroupDriver != "systemd" {
 		return fmt.Errorf("--cgroup-driver: %q is neither cgroupfs nor systemd", o.CgroupDriver)
+	}
+	if o.Shim != "" && o.Shim != runtime.OwnShim && o.Shim != runtime.StockShim {
+		return fmt.Errorf("--runtime: %q is neither %s nor %s", o.Shim, runtime.OwnShim, runtime.StockShim)
+	}
+	if o.RuntimeEndpoint != "" && o.Shim == runtime.StockShim {
+		return errors.New("--runtime is for the embedded runtime; the one behind --container-runtime-endpoint has shims of its own")
 	}
 	if o.RuntimeEndpoint != "" && (len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
 		return errors.New("--pod-cidr and --registry-hosts-dir are for the embedded runtime; configure the runtime behind --container-runtime-endpoint itself")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// owedAgain is how often a file is tried again that found no room: a disk tells nobody that it has some.
+// owedAgain is how often a file is tried again that found no room: nothing notifies of free space on a disk.
 const owedAgain = time.Second
 
 // owed is a file that is written as soon as there is room for it: a server that starts on a full disk serves those who
@@ -38,7 +38,7 @@ func (o *owed) put(text []byte) error {
 		o.text = nil
 		return err
 	}
-	o.log.Warn("the kubeconfig finds no room on the disk; it is written as soon as there is some", "err", err)
+	o.log.Warn("no space left on the disk for the kubeconfig; it will be written as soon as there is some", "err", err)
 	o.text = text
 	select {
 	case o.since <- struct{}{}:
@@ -47,7 +47,7 @@ func (o *owed) put(text []byte) error {
 	return nil
 }
 
-// again tries to write what is owed, and tells whether nothing is owed any more.
+// again tries to write what is owed, and reports whether nothing is owed any more.
 func (o *owed) again() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,7 +30,7 @@ func (s *Server) startPolicies(ctx context.Context) error {
 	}
 	informers := s.parts.factory
 	if s.parts.api == nil {
-		if informers = s.parts.told; informers == nil { // the cluster's policies are its CNI plug-in's matter
+		if informers = s.parts.followed; informers == nil { // the cluster's policies are its CNI plug-in's matter
 			return tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}.Remove()
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Server) startPolicies(ctx context.Context) error {
 	return nil
 }
 
-// firsts tells of the first objects of a kind; nil with another process's API server.
+// firsts signals the first objects of a kind; nil with another process's API server.
 func (s *Server) firsts() *firsts.Board {
 	if s.parts.api == nil {
 		return nil

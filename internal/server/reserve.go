@@ -39,7 +39,7 @@ func newReserve(dataDir string, log *slog.Logger) *reserve {
 	return r
 }
 
-// measured is told how much of the disk is free, and gives the reserve up or makes it again.
+// measured is called with how much of the disk is free, and gives the reserve up or makes it again.
 func (r *reserve) measured(free int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

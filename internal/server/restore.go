@@ -77,6 +77,9 @@ func Restore(ctx context.Context, o RestoreOptions) (r Restored, err error) {
 	if err := store.Restore(database, fresh); err != nil {
 		return r, err
 	}
+	if err := markRestored(fresh, o.File); err != nil {
+		return r, err
+	}
 	return r, o.install(work, &r)
 }
 
@@ -122,7 +125,7 @@ func unpack(file, into string) (*backup.Header, error) {
 	return nil, errors.Join(err, to.Close())
 }
 
-// isDatabase tells a bbolt file by its magic number, in either of the pages that say where the rest is.
+// isDatabase recognizes a bbolt file by its magic number, in either of the pages that say where the rest is.
 func isDatabase(f io.ReaderAt) bool {
 	for _, at := range []int64{16, 4096 + 16} {
 		magic := make([]byte, 4)
@@ -140,31 +143,10 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 		return fmt.Errorf("volumes of claims: %w: nothing was changed", err)
 	}
 	defer claims.discard()
-	stamp := ".before-" + time.Now().UTC().Format("20060102T150405Z")
-	put := func(name, to string, replace bool) (bool, error) {
-		from := filepath.Join(work, name)
-		if _, err := os.Lstat(from); err != nil {
-			return false, nil // not in this backup
-		}
-		if _, err := os.Lstat(to); err == nil {
-			if !replace {
-				return false, nil
-			}
-			was := unused(to + stamp)
-			if err := exchange(from, to); err != nil {
-				return false, fmt.Errorf("putting %s in its place: %w", to, err)
-			}
-			if err := os.Rename(from, was); err != nil { // what was there must not go with the working folder
-				return false, errors.Join(err, exchange(from, to))
-			}
-			r.Kept = append(r.Kept, was)
-			return true, nil
-		}
-		return true, os.Rename(from, to)
-	}
+	place := placing{work: work, stamp: ".before-" + time.Now().UTC().Format("20060102T150405Z"), restored: r}
 	errs := []error{claims.install(r)}
 	for _, name := range keyFiles() {
-		done, err := put(filepath.Join(backup.KeysDir, name), filepath.Join(o.DataDir, name), o.Keys)
+		done, err := place.put(filepath.Join(backup.KeysDir, name), filepath.Join(o.DataDir, name), o.Keys)
 		errs = append(errs, err)
 		r.Keys = r.Keys || done
 	}
@@ -179,7 +161,7 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 		if err := os.MkdirAll(to, 0o750); err != nil {
 			return err
 		}
-		done, err := put(name, filepath.Join(to, filepath.Base(v)), false) // a pod that is there has newer ones
+		done, err := place.put(name, filepath.Join(to, filepath.Base(v)), false) // a pod that is there has newer ones
 		errs = append(errs, err)
 		if done {
 			r.Volumes++
@@ -193,8 +175,39 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 			return err
 		}
 	}
-	_, err = put("etcd", filepath.Join(o.DataDir, "etcd"), true) // last: with it, the restore is done
+	_, err = place.put("etcd", filepath.Join(o.DataDir, "etcd"), true) // last: with it, the restore is done
 	return err
+}
+
+// placing puts what was unpacked where it belongs.
+type placing struct {
+	work     string // where it was unpacked
+	stamp    string // ends the name of what was there before
+	restored *Restored
+}
+
+// put moves one of the backup's names to its place, if it is in the backup. What is there stays, or is replaced and
+// kept under another name.
+func (p placing) put(name, to string, replace bool) (done bool, err error) {
+	from := filepath.Join(p.work, name)
+	if _, err := os.Lstat(from); err != nil {
+		return false, nil // not in this backup
+	}
+	if _, err := os.Lstat(to); err == nil {
+		if !replace {
+			return false, nil
+		}
+		was := unused(to + p.stamp)
+		if err := exchange(from, to); err != nil {
+			return false, fmt.Errorf("putting %s in its place: %w", to, err)
+		}
+		if err := os.Rename(from, was); err != nil { // what was there must not go with the working folder
+			return false, errors.Join(err, exchange(from, to))
+		}
+		p.restored.Kept = append(p.restored.Kept, was)
+		return true, nil
+	}
+	return true, os.Rename(from, to)
 }
 
 // exchange swaps two paths in one step, so that a power cut leaves one or the other.

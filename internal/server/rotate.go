@@ -31,7 +31,7 @@ func ServerURL(dataDir string) (string, error) {
 
 // RotateCertificates puts a new CA and a new key of service account tokens in place of those of a data folder, with
 // what was signed before still good, or, to finish, ends that; see pki.RotateAll. No server may run on the folder. The
-// administrator's kubeconfig is written anew. It tells whether anything changed.
+// administrator's kubeconfig is written anew. It reports whether anything changed.
 func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 	if err := checkRoot(os.Geteuid(), "only root can change keys"); err != nil {
 		return false, err

@@ -65,7 +65,7 @@ func (s *Server) runtimeFolder() string {
 	return s.opts.DataDir
 }
 
-// blockers is what tells the agent of firewalls in the pods' way: of the embedded runtime's network alone.
+// blockers finds firewalls in the pods' way for the agent: of the embedded runtime's network alone.
 func (s *Server) blockers() func() ([]string, error) {
 	if s.parts.runtime == nil {
 		return nil
@@ -77,7 +77,8 @@ func (s *Server) blockers() func() ([]string, error) {
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
 	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs,
-		HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline, Logger: s.log.With("component", "runtime")}
+		Shim: o.Shim, HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline,
+		Logger: s.log.With("component", "runtime")}
 	if given := s.parts.member.Networks; len(given) > 0 {
 		c.PodCIDRs = texts(given)
 	}
@@ -128,7 +129,7 @@ func leaveFormerBridge(dataDir, bridge string) error {
 	}
 	c, wanted, err := runtime.Config{DataDir: dataDir, BridgeName: n.Bridge, PodCIDRs: n.CIDRs}.Network()
 	if err != nil || !wanted || n.Bridge == bridge {
-		return nil // what is wrong with the record is said when the new network is made
+		return nil // what is wrong with the record is logged when the new network is made
 	}
 	err = network.Leave(c)
 	if errors.Is(err, network.ErrAttached) {
@@ -157,8 +158,8 @@ func subnetBefore(dataDir, bridge string) netip.Prefix {
 	return subnet
 }
 
-// readNetwork reads what a data folder remembers of its network; when that was removed, what the runtime was told. The
-// error is fs.ErrNotExist if there is neither: a folder with an external runtime has none.
+// readNetwork reads what a data folder remembers of its network; when that was removed, what the runtime was last set
+// up with. The error is fs.ErrNotExist if there is neither: a folder with an external runtime has none.
 func readNetwork(dataDir string) (n podNetwork, err error) {
 	text, err := os.ReadFile(networkFile(dataDir))
 	if err == nil {
@@ -167,7 +168,7 @@ func readNetwork(dataDir string) (n podNetwork, err error) {
 		}
 		err = fmt.Errorf("%s: %w", networkFile(dataDir), cmp.Or(err, errors.New("it names no bridge")))
 	}
-	if c, cerr := runtime.ToldNetwork(dataDir); cerr == nil {
+	if c, cerr := runtime.LastNetwork(dataDir); cerr == nil {
 		n = podNetwork{Bridge: c.Bridge}
 		for _, p := range c.CIDRs {
 			n.CIDRs = append(n.CIDRs, p.String())

@@ -96,7 +96,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err == nil {
 		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took",
 			time.Since(began).Round(time.Millisecond))
-		if nerr := manager.tell("READY=1"); nerr != nil {
+		if nerr := manager.send("READY=1"); nerr != nil {
 			s.log.Warn("cannot tell the service manager that the server is ready", "err", nerr)
 		}
 		close(s.ready)
@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 		err = nil // asked to stop while starting
 	}
 	if _, again := errors.AsType[*AgainError](err); !again {
-		_ = manager.tell("STOPPING=1") // nothing depends on it
+		_ = manager.send("STOPPING=1") // nothing depends on it
 	}
 	limit := stopTimeout
 	if s.storeGone.Load() {

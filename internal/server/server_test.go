@@ -271,7 +271,7 @@ func TestNotify(t *testing.T) {
 	if left, ok := os.LookupEnv("NOTIFY_SOCKET"); ok {
 		t.Errorf("NOTIFY_SOCKET=%s is left for the API library and the containers", left)
 	}
-	if err := manager.tell("READY=1"); err != nil {
+	if err := manager.send("READY=1"); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 64)

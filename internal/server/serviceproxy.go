@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
+	"github.com/wherryproject/wherry/internal/controllers/nodeipam"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/serviceproxy"
 	"github.com/wherryproject/wherry/internal/serviceproxy/tables"
@@ -23,7 +25,7 @@ const (
 )
 
 // carriesServices says whether this server carries services, or this agent those of a wherry server: it has a pod
-// network of its own, and nobody else is said to do it.
+// network of its own, and the settings name nobody else for it.
 func (s *Server) carriesServices() bool {
 	return (s.parts.api != nil || s.parts.member.Server != nil) && s.parts.runtime != nil &&
 		s.opts.ServiceProxy != ProxyNone
@@ -50,11 +52,29 @@ func (s *Server) startProxy(context.Context) error {
 		return err
 	}
 	proxy := serviceproxy.New(serviceproxy.Config{
-		Node: s.opts.NodeName, Pods: c.CIDRs, Host: host, Client: client, Door: s.healthDoor(),
-		Log: s.log.With("component", "service-proxy"),
+		Node: s.opts.NodeName, Pods: c.CIDRs, Reserved: s.reserved(c.CIDRs), Busy: network.Taken, Host: host,
+		Client: client, Door: s.healthDoor(), Log: s.log.With("component", "service-proxy"),
 	})
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
 	return nil
+}
+
+// reserved are the networks that no service takes external addresses from: those of services, and what nodes get their
+// pod networks from, unless load balancers are to have addresses there.
+func (s *Server) reserved(pods []netip.Prefix) []netip.Prefix {
+	services := parsePrefixes([]string{s.opts.ServiceCIDR})
+	if m := s.parts.member.Server; m != nil {
+		services = parsePrefixes(m.ServiceCIDRs)
+	}
+	nodes := parsePrefixes(s.opts.ClusterCIDRs)
+	if len(nodes) == 0 {
+		nodes = nodeipam.Around(pods)
+	}
+	given := parsePrefixes(s.opts.LoadBalancerCIDRs)
+	nodes = slices.DeleteFunc(nodes, func(p netip.Prefix) bool {
+		return slices.ContainsFunc(given, p.Overlaps)
+	})
+	return append(services, nodes...)
 }
 
 // balancerPool is where services of type LoadBalancer get their addresses.

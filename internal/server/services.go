@@ -103,7 +103,7 @@ func (s *Server) newCarrier(log *slog.Logger) (*carrier, error) {
 		return &carrier{install: s.parts.runtime.Carry}, nil
 	}
 	if bridge == "" {
-		s.tellNotCarried(log)
+		s.warnNotCarried(log)
 		return nil, nil
 	}
 	install := func(want network.Services) ([]netip.Prefix, error) { return network.CarryOutside(bridge, want) }
@@ -130,9 +130,9 @@ func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
 	return network.Cgroup{ID: dir.Ino, Depth: uint32(depth)}, nil
 }
 
-// tellNotCarried says what pods do without if their network is an external runtime's: whoever sees their clients time
+// warnNotCarried logs what pods do without if their network is an external runtime's: whoever sees their clients time
 // out would look for the cause for long. In another cluster it is that cluster's matter.
-func (s *Server) tellNotCarried(log *slog.Logger) {
+func (s *Server) warnNotCarried(log *slog.Logger) {
 	if s.parts.api == nil {
 		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
 		return
@@ -155,7 +155,7 @@ func (s *Server) stopServices(ctx context.Context) error {
 
 // carrier keeps the rules of the node's network about services.
 type carrier struct {
-	// install has the node's network do as is said, and keeps it so.
+	// install has the node's network carry these services, and keeps it so.
 	install func(network.Services) (ownRoutes []netip.Prefix, err error)
 	client  kubernetes.Interface
 	url     string // of the API server
@@ -169,7 +169,7 @@ type carrier struct {
 
 	now  network.Services // as installed
 	own  []netip.Prefix   // of the machine's networks, those within refused
-	told string           // the error that was logged last
+	last string           // the error that was logged last
 }
 
 // carry installs the rules, unless they are as they should be.
@@ -188,13 +188,13 @@ func (c *carrier) carry(ctx context.Context) error {
 	}
 	want.Names, want.Resolver = c.names.carried()
 	if c.now == want && !c.again {
-		c.told = ""
+		c.last = ""
 		return nil
 	}
 	if c.own, err = c.install(want); err != nil {
 		return err
 	}
-	c.now, c.told = want, ""
+	c.now, c.last = want, ""
 	return nil
 }
 
@@ -207,7 +207,7 @@ func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
 			retry = servicesRetry
 		} else {
 			wait, retry = retry, min(2*retry, servicesSlow)
-			if ctx.Err() == nil && c.said(err) {
+			if ctx.Err() == nil && c.isNew(err) {
 				log.Warn("clients in pods cannot reach the API server by its service yet", "err", err)
 			}
 		}
@@ -229,10 +229,10 @@ func (c *carrier) drop() (err error) {
 	return err
 }
 
-// said notes an error and tells whether it is another than the last.
-func (c *carrier) said(err error) bool {
-	again := c.told == err.Error()
-	c.told = err.Error()
+// isNew notes an error and reports whether it differs from the last.
+func (c *carrier) isNew(err error) bool {
+	again := c.last == err.Error()
+	c.last = err.Error()
 	return !again
 }
 

@@ -22,7 +22,7 @@ const patience = 10 * time.Second
 // maxVersion bounds what is read of it.
 const maxVersion = 64 << 10
 
-// Is tells by a server's version, as /version gives it, whether it is Wherry's.
+// Is decides by a server's version, as /version gives it, whether it is Wherry's.
 func Is(version []byte) bool {
 	var v struct {
 		GitVersion string `json:"gitVersion"`

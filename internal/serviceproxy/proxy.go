@@ -33,12 +33,18 @@ import (
 const (
 	firstRetry = 100 * time.Millisecond // after a failure; it doubles
 	lastRetry  = 10 * time.Second       // up to this
+	busyRetry  = 30 * time.Second       // while something listens where a service is to
 )
 
 // Config says whose services are carried where.
 type Config struct {
-	Node   string // its name
-	Pods   []netip.Prefix
+	Node string // its name
+	Pods []netip.Prefix
+	// Reserved are the networks of services and of the pods of all nodes, as far as they are known.
+	Reserved []netip.Prefix
+	// Busy says who takes what comes to a port of this machine already; "": nobody. An address that is not specified
+	// stands for all.
+	Busy   func(at netip.AddrPort, proto string) string
 	Host   tables.Host
 	Client kubernetes.Interface
 	Door   *door.Door // keeps connections to the health check ports of services within limits; nil: there are none
@@ -62,12 +68,16 @@ type Proxy struct {
 	have  tables.State
 	known bool // have is what the kernel has
 	lost  map[decide.Loss]bool
+
+	refused map[decide.Refusal]bool
+	events  *loop.Recorder
 }
 
 // New makes a proxy.
 func New(c Config) *Proxy {
 	return &Proxy{config: c, dirty: map[string]bool{}, wake: make(chan struct{}, 1), parts: map[string]*decide.Part{},
-		health: newHealth(c.Door, c.Log), lost: map[decide.Loss]bool{}}
+		health: newHealth(c.Door, c.Log), lost: map[decide.Loss]bool{}, refused: map[decide.Refusal]bool{},
+		events: loop.NewRecorder(c.Client, "service-proxy")}
 }
 
 // ofService is the index of slices by their service.
@@ -82,6 +92,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	defer cancel()
 	services := factory.Core().V1().Services()
 	p.services = services.Lister()
+	defer p.events.Send()()
 	if err := follow(ctx, factory, services.Informer(), p.serviceChanged); err != nil {
 		return err
 	}
@@ -113,6 +124,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 			p.known = false
 			again = time.After(retry)
 			retry = min(2*retry, lastRetry)
+		}
+		if again == nil && len(p.refused) > 0 {
+			again = time.After(busyRetry) // nothing notifies of a program's end
 		}
 		select {
 		case <-ctx.Done():
@@ -228,6 +242,9 @@ func (p *Proxy) pass(ctx context.Context) error {
 	}
 	parts := slices.Collect(maps.Values(p.parts))
 	want := decide.Merge(parts)
+	refused := want.Yield(p.facts, parts, p.have.Keys, func(k decide.Key) string {
+		return p.config.Busy(netip.AddrPortFrom(at(k), k.Port), k.Proto.String())
+	})
 	have, change, err := p.config.Host.Make(p.have, want)
 	if err != nil {
 		return err
@@ -235,6 +252,7 @@ func (p *Proxy) pass(ctx context.Context) error {
 	p.have = have
 	p.health.serve(parts)
 	p.tellLost(parts)
+	p.tellRefused(refused)
 	return tables.Forget(change.Flows(p.facts, want))
 }
 
@@ -274,7 +292,8 @@ func (p *Proxy) takeIn() error {
 
 // look reads the facts. Addresses of the machine come and go with networks that it joins.
 func (p *Proxy) look() (decide.Facts, error) {
-	f := decide.Facts{Node: p.config.Node, Pods: p.config.Pods, Rules: p.config.Host.Rules()}
+	f := decide.Facts{Node: p.config.Node, Pods: p.config.Pods, Reserved: p.config.Reserved,
+		Rules: p.config.Host.Rules()}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return f, fmt.Errorf("addresses of this machine: %w", err)
@@ -288,17 +307,4 @@ func (p *Proxy) look() (decide.Facts, error) {
 	}
 	slices.SortFunc(f.Machine, netip.Addr.Compare)
 	return f, nil
-}
-
-// tellLost says once which services do not get an address and port because others have them.
-func (p *Proxy) tellLost(parts []*decide.Part) {
-	now := map[decide.Loss]bool{}
-	for _, l := range decide.Lost(parts) {
-		now[l] = true
-		if !p.lost[l] {
-			p.config.Log.Warn("two services want the same address and port: the older one has it", "what",
-				l.Key.String(), "service", l.Loser, "older", l.Has)
-		}
-	}
-	p.lost = now
 }

@@ -220,7 +220,7 @@ func TestStartIsGivenUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	e := &Etcd{log: newCore(nil), verdict: &verdict{dead: make(chan struct{}), tell: func(error) {}}}
+	e := &Etcd{log: newCore(nil), verdict: &verdict{dead: make(chan struct{}), fail: func(error) {}}}
 	client, peer, err := e.sockets(dir)
 	if err != nil {
 		t.Fatal(err)

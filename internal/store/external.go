@@ -20,7 +20,7 @@ type External struct {
 	CAFile, CertFile, KeyFile string   // may be empty
 }
 
-// Await returns when one of the servers answers; if none does until ctx ends, its error says what each of them said
+// Await returns when one of the servers answers; if none does until ctx ends, its error says what each of them answered
 // last.
 func (x External) Await(ctx context.Context) error {
 	config := clientv3.Config{Endpoints: x.Servers, DialTimeout: 5 * time.Second, Logger: zap.NewNop(), Context: ctx}

@@ -35,7 +35,7 @@ type InsideOptions struct {
 }
 
 // StartInside runs etcd on cfg.Dir and returns when it answers. Unlike under [Start], an etcd that gave
-// up goes on after cfg.Failed was told: the caller sees to it that nothing of what it does then reaches anybody.
+// up goes on after cfg.Failed was called: the caller sees to it that nothing of what it does then reaches anybody.
 func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, explain(cfg.Dir, err)
@@ -48,9 +48,9 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 	}
 	var unable atomic.Pointer[error] // why it gave up in its start, if it did
 	var started atomic.Bool
-	e := &Etcd{log: newCore(cfg.Logger), database: inspect.DatabaseFile(cfg.Dir)}
+	e := &Etcd{log: newCore(cfg.Logger), database: inspect.DatabaseFile(cfg.Dir), pulse: newPulse()}
 	e.purging = newPurge(cfg.Dir, e.log)
-	e.verdict = &verdict{dead: make(chan struct{}), then: func() {}, missed: e.purging.missed, tell: func(err error) {
+	e.verdict = &verdict{dead: make(chan struct{}), then: func() {}, missed: e.purging.missed, fail: func(err error) {
 		if !started.Load() {
 			why := unopened(cfg.Dir, err)
 			unable.Store(&why)

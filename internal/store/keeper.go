@@ -50,7 +50,7 @@ type keeper struct {
 	rewritten time.Time // last tried, in vain
 	held      int64     // size of the file for which disk was last taken ahead
 	locked    int64     // size of the file for which memory was last considered
-	told      bool      // that the store is full
+	warned    bool      // that the store is full was logged
 }
 
 func newKeeper(server *etcdserver.EtcdServer, dir string, quota, hard int64, log *slog.Logger) *keeper {
@@ -117,7 +117,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 	k.takeAhead(f)
 	k.keepInMemory(f)
 	k.stuck.Store(f.full() && rev == 0)
-	k.tell(f)
+	k.warn(f)
 	return f.pause()
 }
 
@@ -178,13 +178,13 @@ func (k *keeper) disarm(ctx context.Context) error {
 	return err
 }
 
-// tell says once that the store is full, and once that it no longer is.
-func (k *keeper) tell(f facts) {
-	if f.full() == k.told {
+// warn logs once that the store is full, and once that it no longer is.
+func (k *keeper) warn(f facts) {
+	if f.full() == k.warned {
 		return
 	}
-	k.told = f.full()
-	if k.told {
+	k.warned = f.full()
+	if k.warned {
 		k.log.Warn("the store is full: until objects are deleted, users cannot create any nor make them larger",
 			"bytes", f.inUse, "quota", f.quota, "file", k.file())
 		return

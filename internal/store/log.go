@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,7 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// core writes etcd's log lines to a slog.Logger. Etcd tells much at Info that says nothing to a person; only warnings
+// core writes etcd's log lines to a slog.Logger. Etcd logs much at Info that means nothing to a person; only warnings
 // and errors pass.
 type core struct {
 	logger *slog.Logger
@@ -31,13 +32,13 @@ func newCore(logger *slog.Logger) *core {
 	return &core{logger: logger.With(component, "etcd"), muted: new(atomic.Bool)}
 }
 
-// component is the key by which the server's parts are told apart in the log.
+// component is the key by which the server's parts are distinguished in the log.
 const component = "component"
 
 // mute drops everything from now on.
 func (c *core) mute() { c.muted.Store(true) }
 
-// harmless tells warnings that every start of a single, embedded member gives.
+// harmless recognizes warnings that every start of a single, embedded member gives.
 func harmless(message string) bool {
 	switch message {
 	// one socket, one client
@@ -46,7 +47,9 @@ func harmless(message string) bool {
 		"Failed to detect schema version", "failed to update storage version": // a new store has no entries yet
 		return true
 	}
-	return false
+	// Its election was asked for before it had applied what its log says of members, and is asked for again.
+	return strings.HasSuffix(message, "is unpromotable and can not campaign") ||
+		strings.HasSuffix(message, "since there are still pending configuration changes to apply")
 }
 
 func (c *core) Enabled(l zapcore.Level) bool { return l >= zapcore.WarnLevel }
@@ -87,15 +90,15 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 
 func (c *core) Sync() error { return nil }
 
-// verdict is what etcd said when it gave up. It means to end the process then, with no more than a log line; here the
-// part of the process that needs it is told, and etcd's goroutine waits for the end.
+// verdict is the error that etcd logged when it gave up. It means to end the process then, with no more than a log
+// line; here the part of the process that needs it is notified, and etcd's goroutine waits for the end.
 type verdict struct {
 	once sync.Once
 	dead chan struct{} // closed once err is set
 	err  error
-	tell func(error)
+	fail func(error)
 	then func() // what etcd's goroutine does next; nil: it waits for the end
-	// missed is told of each snapshot that had no room on the disk. Etcd goes on without it when missed returns.
+	// missed is called with each snapshot that had no room on the disk. Etcd goes on without it when missed returns.
 	missed func(path string)
 }
 
@@ -129,7 +132,7 @@ func (v *verdict) give(err error) {
 	v.once.Do(func() {
 		v.err = err
 		close(v.dead)
-		v.tell(err)
+		v.fail(err)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,7 +23,7 @@ import (
 // Etcd reads its database through a mapping. A page that the disk cannot read is a signal then, not an error, and
 // without what is in this file it ends the process with a trace, in whichever goroutine it comes. So a database of an
 // ordinary size is kept in memory: none of its pages is ever read again. Of a larger one, a fault in a goroutine that
-// answers a request, or is ours, is told as what it is.
+// answers a request, or is ours, is reported as what it is.
 
 // mostLocked is the size of database that is kept in memory, on a machine that has mostLockedShare times as much.
 const (
@@ -30,7 +31,7 @@ const (
 	mostLockedShare = 16
 )
 
-// lockable tells how large a database may be that is kept in memory.
+// lockable is how large a database may be that is kept in memory.
 func lockable() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -42,7 +43,7 @@ func lockable() int64 {
 // mapping is a part of this process's memory that shows a file from its beginning.
 type mapping struct{ from, to uintptr }
 
-// mappingOf finds the mapping of a file. Zero: there is none, or it cannot be told.
+// mappingOf finds the mapping of a file. Zero: there is none, or it is not known.
 func mappingOf(path string) mapping {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -188,6 +189,9 @@ func (e *Etcd) watchReading() []grpc.ServerOption {
 
 func (e *Etcd) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler) (answer any, err error) {
+	if _, reads := request.(*pb.RangeRequest); !reads {
+		defer e.pulse.stir()
+	}
 	if why := e.reading(func() { answer, err = next(ctx, request) }); why != nil {
 		return nil, grpcstatus.Error(codes.Internal, why.Error())
 	}
@@ -196,8 +200,20 @@ func (e *Etcd) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
 
 func (e *Etcd) serve(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
 	next grpc.StreamHandler) (err error) {
-	if why := e.reading(func() { err = next(server, stream) }); why != nil {
+	if why := e.reading(func() { err = next(server, stirring{stream, e.pulse}) }); why != nil {
 		return grpcstatus.Error(codes.Internal, why.Error())
 	}
 	return err
+}
+
+// stirring is a stream whose messages stir the pulse: each may be a new watch.
+type stirring struct {
+	grpc.ServerStream
+	pulse *pulse
+}
+
+// RecvMsg implements grpc.ServerStream. The beats that it begins come later than what the message does.
+func (s stirring) RecvMsg(m any) error {
+	defer s.pulse.stir()
+	return s.ServerStream.RecvMsg(m)
 }

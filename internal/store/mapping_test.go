@@ -56,7 +56,7 @@ func TestUnreadablePage(t *testing.T) {
 	d, dir := faulty(t)
 	failed := make(chan error, 2)
 	newStore := func(name string) (*Etcd, []byte) {
-		e := &Etcd{database: filepath.Join(dir, name), verdict: &verdict{dead: make(chan struct{}), tell: func(err error) { failed <- explain(dir, err) }}}
+		e := &Etcd{database: filepath.Join(dir, name), verdict: &verdict{dead: make(chan struct{}), fail: func(err error) { failed <- explain(dir, err) }}}
 		if err := os.WriteFile(e.database, make([]byte, 64<<10), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
 	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/store/inspect"
@@ -55,7 +59,7 @@ func sound(ctx context.Context, cfg Config) error {
 	return &DamageError{cfg.Dir, d}
 }
 
-// readable reads the store's files from end to end, and tells why the disk does not let it. What is missing is no
+// readable reads the store's files from end to end, and returns why the disk does not let it. What is missing is no
 // matter of the disk's.
 func readable(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
@@ -142,6 +146,7 @@ func (e *Etcd) open(ctx context.Context, dir string, c *embed.Config) error {
 	case <-ctx.Done(): // StartEtcd knows no context: it is left to the end of the process
 		return context.Cause(ctx)
 	}
+	go elect(ctx, e.server.Server)
 	select {
 	case <-e.server.Server.ReadyNotify():
 		e.ready = true
@@ -154,6 +159,37 @@ func (e *Etcd) open(ctx context.Context, dir string, c *embed.Config) error {
 		return context.Cause(ctx)
 	}
 }
+
+// electPause is how long a lone member is given to apply what its log says of members, before which it cannot be
+// elected.
+const electPause = 2 * time.Millisecond
+
+// elect has a lone member begin its election now, and again until it is elected: by itself it would after some of its
+// ticks, which are long. It is asked to as a member is that is to take over from a leader, and not before raft knows
+// that all is applied: it would look for members in what is not, and give up if etcd has dropped some of that already.
+func elect(ctx context.Context, s *etcdserver.EtcdServer) {
+	self := uint64(s.MemberID())
+	for s.Lead() == 0 {
+		if now := raftStatus(s); now.Applied >= now.GetCommit() {
+			m := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), To: &self, From: &self}
+			if err := s.Process(ctx, m); err != nil {
+				return // it ends, or ctx does
+			}
+		}
+		select {
+		case <-time.After(electPause):
+		case <-s.StopNotify():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// raftStatus is etcd's own: what raft knows, which is later than what etcd does.
+//
+//go:linkname raftStatus go.etcd.io/etcd/server/v3/etcdserver.(*EtcdServer).raftStatus
+func raftStatus(*etcdserver.EtcdServer) raft.Status
 
 // unopened words why etcd could not open its files. What is not the machine's doing is the files'.
 func unopened(dir string, err error) error {
@@ -173,7 +209,7 @@ const repairBytes = 64 << 20
 // endPatience is how long an etcd may take to end that was never ready. One whose log is damaged waits for itself.
 const endPatience = 3 * time.Second
 
-// end stops etcd and returns what its listeners said last.
+// end stops etcd and returns the last error of its listeners.
 func (e *Etcd) end() error {
 	ended := make(chan struct{})
 	go func() {

@@ -16,7 +16,7 @@ import (
 const purgeInterval = 30 * time.Second
 
 // purge removes old write-ahead logs and snapshots beside a running etcd, as etcd would by itself. But etcd ends the
-// process if it cannot read a folder once, as when file descriptors run out for a moment; here that is told and tried
+// process if it cannot read a folder once, as when file descriptors run out for a moment; here that is logged and tried
 // again.
 //
 // It also keeps the log while a snapshot is missing, which etcd takes for written and gives up its locks for.
@@ -99,8 +99,8 @@ func (p *purge) missed(path string) {
 	p.missing = filepath.Base(path)
 }
 
-// caughtUp tells whether a snapshot was taken since one was missing. The newest may be half written, and unknown to the
-// log; with a second one the first is whole, since etcd takes one after the other. Their names are in their order.
+// caughtUp reports whether a snapshot was taken since one was missing. The newest may be half written, and unknown to
+// the log; with a second one the first is whole, since etcd takes one after the other. Their names are in their order.
 func (p *purge) caughtUp() (bool, error) {
 	if p.missing == "" {
 		return true, nil

@@ -56,10 +56,10 @@ type facts struct {
 	diskFree  int64 // bytes
 }
 
-// full tells whether ordinary writes have to wait, or be refused.
+// full reports whether ordinary writes have to wait, or be refused.
 func (f facts) full() bool { return f.alarm || f.inUse >= f.quota }
 
-// filling tells whether the store is half full: history is worth less then.
+// filling reports whether the store is half full: history is worth less then.
 func (f facts) filling() bool { return f.inUse >= f.quota/2 }
 
 // compactTo names the revision up to which history can go now, 0 for none: what is older than keepHistory, less when
@@ -87,14 +87,14 @@ func (f facts) compactTo(marks []mark) int64 {
 	return rev
 }
 
-// rewrite tells whether the file is to be written anew, which stops all reads and writes meanwhile: only when etcd has
-// run into its limit or is about to, an eighth of the file at least can be had by it, and that is enough.
+// rewrite reports whether the file is to be written anew, which stops all reads and writes meanwhile: only when etcd
+// has run into its limit or is about to, an eighth of the file at least can be had by it, and that is enough.
 func (f facts) rewrite() bool {
 	near := f.alarm || f.size >= f.quota+(f.hard-f.quota)/2
 	return near && f.size-f.inUse >= f.size/8 && f.inUse+spareOfHard <= f.hard && f.diskFree >= f.inUse+spareOfDisk
 }
 
-// disarm tells whether etcd's alarm can be lifted.
+// disarm reports whether etcd's alarm can be lifted.
 func (f facts) disarm() bool { return f.alarm && f.size+spareOfHard <= f.hard }
 
 // remember adds the newest revision to the marks and drops what is of no use any more: of the marks that are older than
@@ -109,8 +109,8 @@ func remember(marks []mark, f facts) []mark {
 	return marks
 }
 
-// pause is how long to wait before looking again. Nothing tells that a store fills up; looking costs two loads from
-// memory.
+// pause is how long to wait before looking again. Nothing notifies of a store that fills up; looking costs two loads
+// from memory.
 func (f facts) pause() time.Duration {
 	if f.filling() || f.quota < 1<<30 {
 		return time.Second

@@ -47,8 +47,8 @@ type Config struct {
 	Had bool
 	// Quota is how many bytes objects and their history may take before users can create no more; 0: 6 GiB.
 	Quota int64
-	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store
-	// does not answer any more then, and what waits for it waits for ever; the process ought to end.
+	// Failed, if given, is called once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The
+	// store does not answer any more then, and what waits for it waits for ever; the process ought to end.
 	Failed func(error)
 }
 
@@ -64,6 +64,8 @@ type Etcd struct {
 	dir      *os.File // keeps /proc/self/fd paths of long folders valid
 	keeper   *keeper  // nil until etcd answers
 	rest     func()   // ends the keeper and waits for it
+	pulse    *pulse
+	clients  clients
 
 	purging   *purge
 	closeOnce sync.Once
@@ -76,9 +78,9 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
 		return nil, explain(cfg.Dir, err)
 	}
-	e := &Etcd{log: newCore(cfg.Logger), database: inspect.DatabaseFile(cfg.Dir)}
+	e := &Etcd{log: newCore(cfg.Logger), database: inspect.DatabaseFile(cfg.Dir), pulse: newPulse()}
 	e.purging = newPurge(cfg.Dir, e.log)
-	e.verdict = &verdict{dead: make(chan struct{}), missed: e.purging.missed, tell: func(err error) {
+	e.verdict = &verdict{dead: make(chan struct{}), missed: e.purging.missed, fail: func(err error) {
 		if cfg.Failed != nil {
 			cfg.Failed(explain(cfg.Dir, err))
 		}
@@ -105,9 +107,12 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	quota := cmp.Or(cfg.Quota, defaultQuota)
 	c := configure(cfg.Dir, hardQuota(quota), e.log, e.verdict, client, peer)
 	c.GRPCAdditionalServerOptions = e.watchReading()
+	c.BackendBatchInterval = slowCommit
+	slowDown()
 	if err := e.open(ctx, cfg.Dir, c); err != nil {
 		return nil, err
 	}
+	e.pulse.start(e.server.Server, e.reading)
 	e.keep(newKeeper(e.server.Server, cfg.Dir, quota, hardQuota(quota), cfg.Logger))
 	e.purging.start()
 	return e, nil
@@ -152,10 +157,11 @@ func configure(dir string, hard int64, log *core, last *verdict, client, peer ur
 	c := embed.NewConfig()
 	c.Name = memberName
 	c.Dir = dir
-	// A lone member elects itself after one to five of these ticks. Shorter ones make the start a little faster and
-	// cost CPU for ever: 10 ms ticks take one per cent of a core while nothing happens, these 0.4.
-	c.TickMs = 50
-	c.ElectionMs = 250
+	// A lone member has nobody to hear from, and elects itself when asked to (elect): its clock has next to nothing to
+	// do. It bounds how short a lease may be (8 s; no Kubernetes object has one below a minute), and how long a request
+	// may wait for a disk that hangs (15 s).
+	c.TickMs = 1000
+	c.ElectionMs = 5000
 	c.ListenClientUrls = []url.URL{client}
 	c.AdvertiseClientUrls = []url.URL{client}
 	c.ListenPeerUrls = []url.URL{peer}
@@ -185,7 +191,9 @@ func (e *Etcd) Done() <-chan struct{} { return e.server.Server.StopNotify() }
 // Close stops etcd and frees the folder. It may be called more than once.
 func (e *Etcd) Close() error {
 	e.closeOnce.Do(func() {
+		e.clients.close()
 		e.purging.stop()
+		e.pulse.stop(e.verdict.dead)
 		if e.rest != nil {
 			e.rest()
 		}
@@ -280,8 +288,8 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("store %s: %w", dir, err)
 }
 
-// failedDisk tells whether an error is what the kernel says of a disk that fails, a file system that is damaged, or one
-// that it has made read-only because of that.
+// failedDisk reports whether an error is what the kernel says of a disk that fails, a file system that is damaged, or
+// one that it has made read-only because of that.
 func failedDisk(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EIO, syscall.EUCLEAN, syscall.EROFS, syscall.ENXIO, syscall.ENODEV} {
 		if errors.Is(err, e) {

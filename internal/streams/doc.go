@@ -9,7 +9,7 @@
 // read yet.
 //
 // [Ask] asks another server for an upgrade on a client's behalf; its [Answer] is a refusal, or joins the two. [Socket]
-// is a server's end of a WebSocket whose messages belong to channels, [Inbox] holds what its client has said too early,
+// is a server's end of a WebSocket whose messages belong to channels, [Inbox] holds what its client has sent too early,
 // and [Monitor] reads such messages on their way from another server to a client.
 //
 // The law: no byte is lost at either end of a stream. What came with the request is read first. Nobody looks through a

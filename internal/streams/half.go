@@ -24,12 +24,12 @@ type Half struct{ net.Conn }
 // CloseWrite is [CloseWrite] of the wrapped connection.
 func (h Half) CloseWrite() error { return CloseWrite(h.Conn) }
 
-// Lingering is how long a peer may take to close its side after it was told that nothing more comes.
+// Lingering is how long a peer may take to close its side after it was notified that nothing more comes.
 const Lingering = 5 * time.Second
 
-// End closes a connection on which all is said. Closed at once, it would take from the peer what it has not read yet,
-// if the peer says something meanwhile. So it is told first that nothing more comes, and may close its side; heard is
-// closed when it has, by a reader of the caller's. Neither that nor a write that is stuck is waited for longer than
+// End closes a connection on which all is sent. Closed at once, it would take from the peer what it has not read yet,
+// if the peer sends something meanwhile. So it is notified first that nothing more comes, and may close its side; heard
+// is closed when it has, by a reader of the caller's. Neither that nor a write that is stuck is waited for longer than
 // [Lingering].
 func End(c net.Conn, heard <-chan struct{}) error {
 	_ = c.SetDeadline(time.Now().Add(Lingering)) // closing the half waits for a write that is stuck

@@ -170,7 +170,7 @@ type frame struct {
 	size          uint64
 }
 
-// control tells whether it is a frame for the protocol's own use.
+// control reports whether it is a frame for the protocol's own use.
 func (f frame) control() bool { return f.opcode >= opClose }
 
 // parseFrame reads the head of a frame as far as it has come, without the mask's key. (Pure.)

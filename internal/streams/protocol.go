@@ -2,6 +2,8 @@
 
 package streams
 
+import "io"
+
 // V5 is the WebSocket protocol for the streams of a process in which each can be closed on its own (KEP-4006). The
 // first byte of a message is its channel.
 const V5 = "v5.channel.k8s.io"
@@ -18,3 +20,10 @@ const (
 
 // CloseSignal is the first byte of a message whose second is a channel that its sender closes.
 const CloseSignal byte = 255
+
+// Channel reads from a message which channel it is for; what follows is what is sent on it. An empty message is io.EOF.
+func Channel(message io.Reader) (byte, error) {
+	var first [1]byte
+	_, err := io.ReadFull(message, first[:])
+	return first[0], err
+}

@@ -56,7 +56,7 @@ func ask(server net.Conn, req *http.Request) (*Answer, error) {
 	return a, err
 }
 
-// Granted tells whether the server has switched protocols.
+// Granted reports whether the server has switched protocols.
 func (a *Answer) Granted() bool { return a.StatusCode == http.StatusSwitchingProtocols }
 
 // Close closes the connection to the server. A nil Answer has none.
@@ -86,7 +86,7 @@ func (a *Answer) Refuse(w http.ResponseWriter) {
 
 // Join connects the client with the server, until one of them is gone; an error says that the client could not be had.
 // What one side does not take the other cannot send: no more is held than the sockets do. A server that is gone, or
-// takes no more, is not the end of what it has said: that reaches the client first. The server's first word waits for
+// takes no more, is not the end of what it has sent: that reaches the client first. The server's first word waits for
 // the client's, but not longer than hold.
 func (a *Answer) Join(w http.ResponseWriter, hold time.Duration) error {
 	defer a.Close()

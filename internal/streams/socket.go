@@ -77,20 +77,20 @@ func (s *Socket) Hear(to map[byte]io.WriteCloser) error {
 
 // hear reads one message.
 func hear(message io.Reader, to map[byte]io.WriteCloser, buf []byte) error {
-	var first [1]byte
-	switch _, err := io.ReadFull(message, first[:]); {
+	channel, err := Channel(message)
+	switch {
 	case err == io.EOF:
 		return nil // an empty one
 	case err != nil:
 		return err
-	case first[0] == CloseSignal:
+	case channel == CloseSignal:
 		return hearClose(message, to)
 	}
-	w, ok := to[first[0]]
+	w, ok := to[channel]
 	if !ok {
 		w = nobody{}
 	}
-	_, err := io.CopyBuffer(sink{w}, message, buf)
+	_, err = io.CopyBuffer(sink{w}, message, buf)
 	return err
 }
 
@@ -222,7 +222,7 @@ func (s *Socket) Fail() {
 	_ = s.conn.Close()
 }
 
-// sayClosed tells the client that no message comes any more, and why; only the first word is said. A client that is
+// sayClosed tells the client that no message comes any more, and why; only the first reason is sent. A client that is
 // gone does not hear it.
 func (s *Socket) sayClosed(code int, within time.Duration) {
 	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(within))

@@ -68,9 +68,9 @@ func (w *wrapped) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn)), nil
 }
 
-// Watch is a response that tells when the connection that a handler took over has come to its end: when the handler has
-// closed it, or when it cannot be read any more. The request's context does not tell: it ends with the handler. lost
-// may be called more than once, by several goroutines.
+// Watch is a response that signals when the connection that a handler took over has come to its end: when the handler
+// has closed it, or when it cannot be read any more. The request's context does not show that: it ends with the
+// handler. lost may be called more than once, by several goroutines.
 func Watch(w http.ResponseWriter, lost func()) http.ResponseWriter {
 	return Wrap(w, func(conn net.Conn) net.Conn { return &watched{Half: Half{conn}, lost: lost} })
 }

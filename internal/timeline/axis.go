@@ -141,7 +141,7 @@ func (a *Axis) Ticks(apart float64) (out []Tick) {
 		}
 		end := a.parts[j-1].to
 		first := (s.from.Sub(a.from) + step - 1) / step * step
-		if i > 0 { // after a cut the reader has to be told where he is
+		if i > 0 { // after a cut the reader has to be shown where he is
 			out = append(out, Tick{s.left, Since(s.from.Sub(a.from))})
 			for d := step; !s.from.Add(d).After(end) && len(out) < mostTicks; d += step {
 				out = append(out, Tick{a.At(s.from.Add(d)), "+" + Since(d)})

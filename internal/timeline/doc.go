@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timeline tells where the time of a pod's life went.
+// Package timeline shows where the time of a pod's life went.
 //
 // A [History] is what a node noted of one pod: a list of [Moment]s. [Rows] turns it into rows of bars, one row for the
 // pod and one a container; [Summary] puts the way to readiness into one line; [Text], [SVG] and [HTML] draw them. Quiet

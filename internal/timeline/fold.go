@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// keepFirst of a history's moments tell how the pod began; they are dropped last.
+// keepFirst of a history's moments show how the pod began; they are dropped last.
 const keepFirst = 100
 
 // Fold shortens a list of moments, which is in the order of Seq, to at most max. What repeats goes first, from the
 // oldest on; how the pod began, what happened only once and the newest half stay as long as possible. What was dropped
-// of a container is told by one moment, which takes the number of the first one dropped. It returns the numbers that
+// of a container is shown by one moment, which takes the number of the first one dropped. It returns the numbers that
 // are no more, too.
 func Fold(moments []Moment, max int) (kept []Moment, dropped []int) {
 	if len(moments) <= max || max < 2 {
@@ -26,7 +26,7 @@ func Fold(moments []Moment, max int) (kept []Moment, dropped []int) {
 		if c := moments[i].Container; folded[c] {
 			excess--
 		} else {
-			folded[c] = true // the moment that tells of it takes its place
+			folded[c] = true // the moment that stands for it takes its place
 		}
 	}
 	seen := map[repeat]bool{}
@@ -34,7 +34,7 @@ func Fold(moments []Moment, max int) (kept []Moment, dropped []int) {
 		m := &moments[i]
 		switch {
 		case m.What == Folded && folded[m.Container]:
-			drop[i] = true // two that tell the same
+			drop[i] = true // two that show the same
 			excess--
 		case m.What == Folded:
 			folded[m.Container] = true

@@ -47,7 +47,7 @@ type History struct {
 	Pod
 	Moments []Moment  `json:"moments"`
 	Gone    bool      `json:"gone,omitempty"` // nothing more will come
-	Now     time.Time `json:"now"`            // the node's clock when this was said
+	Now     time.Time `json:"now"`            // the node's clock when this was sent
 	// Names are those that the pod has looked up last, for whoever asks for them; NoNames says why there are none.
 	Names   []asked.Asked `json:"names,omitempty"`
 	NoNames string        `json:"noNames,omitempty"`
@@ -61,7 +61,7 @@ const (
 	Volumes   What = "volumes"
 	Sandbox   What = "sandbox"
 	Pull      What = "pull"
-	Start     What = "start" // create and start of a container; Created tells the two apart
+	Start     What = "start" // create and start of a container; Created distinguishes the two
 	PostStart What = "postStart"
 	PreStop   What = "preStop"
 	Stop      What = "stop"     // from the stop signal on
@@ -90,7 +90,7 @@ const (
 	Folded      What = "folded"  // Times moments of the container between At and Last were dropped
 )
 
-// Edge tells the two ends of an operation apart.
+// Edge distinguishes the two ends of an operation.
 type Edge string
 
 // The edges.
@@ -117,9 +117,9 @@ type Moment struct {
 	Text      string    `json:"text,omitempty"`
 }
 
-// Within tells whether a pod that is gone can have been of the namespace of its name that was created at a time, to the
-// second. A pod of an earlier namespace was removed before this one came to be. Of one that was created in the same
-// second, only its removal tells.
+// Within reports whether a pod that is gone can have been of the namespace of its name that was created at a time, to
+// the second. A pod of an earlier namespace was removed before this one came to be. Of one that was created in the same
+// second, only its removal is recorded.
 func (h *History) Within(created time.Time) bool {
 	if !h.Created.Equal(created) {
 		return h.Created.After(created)

@@ -24,7 +24,7 @@ func (h *History) phase() string {
 	return name
 }
 
-// ended tells whether the pod has come to its end.
+// ended reports whether the pod has come to its end.
 func (h *History) ended() bool {
 	p := h.phase()
 	return p == "Failed" || p == "Succeeded"
@@ -47,7 +47,7 @@ func (h *History) podState(l *life) string {
 // notReady is the state of a pod, or of a container, that is up and not ready.
 const notReady = "not ready"
 
-// podNotes tell what the pod itself cost.
+// podNotes show what the pod itself cost.
 func (h *History) podNotes(l *life) (out []string) {
 	out = append(out, opNotes(l.spans, Volumes, Sandbox)...)
 	if at := firstSwitch(l, Ready); !at.IsZero() {
@@ -230,10 +230,10 @@ func exitWords(l *life) string {
 	return text
 }
 
-// noticed is from when on a wait is told of.
+// noticed is from when on a wait is shown.
 const noticed = 10 * time.Millisecond
 
-// containerNotes tell what the newest attempt cost, and how those before ended.
+// containerNotes show what the newest attempt cost, and how those before ended.
 func containerNotes(t *track) (out []string) {
 	l := t.newest()
 	if l == nil {

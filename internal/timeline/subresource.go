@@ -7,7 +7,7 @@ package timeline
 // of that very pod. It is there for an hour after the pod is gone.
 const Subresource = "timeline"
 
-// Causes of a status that tells why there is no timeline. A status without one of them is not about timelines.
+// Causes of a Status that says why there is no timeline. A status without one of them is not about timelines.
 const (
 	CauseUnbound = "PodWithoutNode"     // it will be there when the pod has a node; the message says why it has none
 	CauseUnknown = "NoTimelineOfPod"    // its node, or any node, has not heard of the pod

@@ -98,12 +98,12 @@ func worded(what string, took time.Duration, shares []Share) string {
 	return text + ": " + strings.Join(list, ", ")
 }
 
-// WayUp tells what the time until readiness, or until another moment, was spent on.
+// WayUp shows what the time until readiness, or until another moment, was spent on.
 func (p *Picture) WayUp(until time.Time) []Share {
 	return p.shares(p.History.Begin(), until, p.blameUp)
 }
 
-// WayDown tells what the time of a deletion was spent on.
+// WayDown shows what the time of a deletion was spent on.
 func (p *Picture) WayDown(from, to time.Time) []Share {
 	return p.shares(from, to, p.blameDown)
 }
@@ -138,7 +138,7 @@ func (p *Picture) shares(from, to time.Time, blame func(time.Time) string) (out 
 		}
 		out[at].Took += b.Sub(a)
 	}
-	least := max(to.Sub(from)/100, time.Millisecond) // what is not worth a word is told together
+	least := max(to.Sub(from)/100, time.Millisecond) // what is not worth a word is shown together
 	for _, s := range out {
 		if s.Took < least {
 			rest += s.Took

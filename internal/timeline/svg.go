@@ -27,7 +27,7 @@ const (
 	svgName  = 32  // characters that are left of a name where names are too long for a line
 )
 
-// SVG draws a history as a picture that stands alone. Bars and marks tell what they are when pointed at.
+// SVG draws a history as a picture that stands alone. Bars and marks show what they are when pointed at.
 func SVG(h History, zone *time.Location) string {
 	p := Draw(h)
 	s := &sheet{axis: NewAxis(p, svgWidth-svgLeft-svgRight), begin: h.Begin()}

@@ -19,7 +19,7 @@ type Options struct {
 	Moments bool           // list all moments below
 }
 
-// ink is how a shade looks: without colour it is told by its character alone.
+// ink is how a shade looks: without colour its character alone shows it.
 type ink struct {
 	rich, plain rune
 	colour      string // of a terminal

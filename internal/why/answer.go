@@ -10,7 +10,7 @@ import (
 	"github.com/wherryproject/wherry/internal/oneline"
 )
 
-// Answer is what is to be said of a pod.
+// Answer is what is to be answered about a pod.
 type Answer struct {
 	Kind      string    `json:"kind"` // Pod, or that of what was to make one
 	Namespace string    `json:"namespace"`
@@ -49,7 +49,7 @@ type Change struct {
 	Sign bool `json:"sign,omitempty"`
 }
 
-// fact adds a fact. One that was seen elsewhere too is told once, with both places.
+// fact adds a fact. One that was seen elsewhere too is shown once, with both places.
 func (f *Finding) fact(from, format string, args ...any) *Finding {
 	says := fmt.Sprintf(format, args...)
 	for i := range f.Facts {
@@ -75,7 +75,7 @@ const (
 	longestLine = 400 // of a line of a log
 )
 
-// tidy puts all that is said on single lines of bounded length, whoever has written it.
+// tidy puts all text on single lines of bounded length, whoever has written it.
 func (a *Answer) tidy() {
 	line := func(texts ...*string) {
 		for _, t := range texts {

@@ -29,10 +29,10 @@ type Box struct {
 // Ended is how a container's program ended.
 type Ended struct {
 	Code      int32
-	Signal    int32 // if the engine tells one
+	Signal    int32 // if the engine reports one
 	OOM       bool
 	Reason    string // the engine's word
-	Words     string // what the engine, or the program in its last message, said
+	Words     string // what the engine, or the program in its last message, reported
 	Began, At time.Time
 	From      string // where all of this is from
 }
@@ -116,7 +116,7 @@ func endWords(e Ended, signal int32) string {
 	return text
 }
 
-// failed explains a program that has said by its code that it failed.
+// failed explains a program that has failed by its exit code.
 func (b Box) failed(f *Finding, e Ended) {
 	f.What = fmt.Sprintf("its program failed with exit code %d", e.Code)
 	f.fact(e.From, "%s", endWords(e, 0))
@@ -192,7 +192,7 @@ func (b Box) outOfMemory(f *Finding, e Ended) {
 // mostNamed bounds how many of those are named who used memory beside the one that was killed.
 const mostNamed = 3
 
-// words tells who was killed and who else had how much.
+// words is who was killed and who else had how much.
 func (k Kill) words() string {
 	text := fmt.Sprintf("process %d (%s) was killed", k.Killed.PID, oneline.Of(k.Killed.Name))
 	if k.Killed.Bytes > 0 {

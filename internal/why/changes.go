@@ -19,7 +19,7 @@ import (
 // rootCA is the ConfigMap with the CA's certificate that is in every pod.
 const rootCA = "kube-root-ca.crt"
 
-// mostChanges is how many are told, the latest.
+// mostChanges is how many are shown, the latest.
 const mostChanges = 8
 
 // changes are what was done to the pod, to its owners and to what it refers to, and the first sign of trouble, in
@@ -96,8 +96,8 @@ func creator(entries []metav1.ManagedFieldsEntry) string {
 	return first.Manager
 }
 
-// managed are the writes of an object that its managed fields tell of: for each manager the last one. Writes at the
-// time of its creation are not told again.
+// managed are the writes of an object that its managed fields show: for each manager the last one. Writes at the
+// time of its creation are not shown again.
 func managed(what string, entries []metav1.ManagedFieldsEntry, created time.Time) (all []Change) {
 	for _, e := range entries {
 		if e.Subresource != "" || e.Time == nil || e.Time.Time.Equal(created) {

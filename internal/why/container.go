@@ -48,7 +48,7 @@ func (r *report) container(ref podspec.ContainerRef) {
 
 func statusOf(s *corev1.ContainerStatus) string { return "status of " + s.Name }
 
-// unwanted tells whether an end of a container is not as it should be.
+// unwanted reports whether an end of a container is not as it should be.
 func (r *report) unwanted(ref podspec.ContainerRef, t *corev1.ContainerStateTerminated) bool {
 	if t.ExitCode != 0 {
 		return r.Pod.DeletionTimestamp == nil
@@ -118,7 +118,7 @@ func (r *report) configuration(ref podspec.ContainerRef, w *corev1.ContainerStat
 	f.fact(from, "%s", message)
 	switch {
 	case strings.Contains(message, "runAsNonRoot") && strings.Contains(message, "non-numeric"):
-		f.What = "it must not run as root (runAsNonRoot), and the image names its user by a word, of which nobody knows the number"
+		f.What = "it must not run as root (runAsNonRoot), and the image names its user by name, not by a numeric UID"
 		f.try("set securityContext.runAsUser to the number of that user")
 	case strings.Contains(message, "runAsNonRoot"):
 		f.What = "it must not run as root (runAsNonRoot), and its image runs as root"
@@ -233,11 +233,11 @@ func (r *report) kills(id string) (of []Kill) {
 }
 
 // remembered is for how long an event about a probe speaks for ends that have none: a node drops events that it has
-// told of too often.
+// reported too often.
 const remembered = 15 * time.Minute
 
-// probeEnded tells whether a container was ended since a probe failed: by the event that says so, or, if it was killed,
-// by a failure of the probe.
+// probeEnded reports whether a container was ended since a probe failed: by the event that says so, or, if it was
+// killed, by a failure of the probe.
 func (r *report) probeEnded(ref podspec.ContainerRef, t *corev1.ContainerStateTerminated) (string, *corev1.Event) {
 	begins, ends := t.StartedAt.Add(-time.Second), t.FinishedAt.Add(2*time.Second)
 	if e := r.latest(ref.Container.Name, "Killing"); e != nil && !lastOf(e).After(ends) {
@@ -324,7 +324,7 @@ func (r *report) servant(f *Finding, said Said) {
 	}
 }
 
-// mentions tells whether a line has a name as a word.
+// mentions reports whether a line has a name as a word.
 func mentions(line, name string) bool {
 	return slices.Contains(strings.FieldsFunc(line, func(c rune) bool {
 		return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')

@@ -215,12 +215,12 @@ func (r *report) gates() {
 	}
 }
 
-// names is about names that were asked for in vain, unless the log of a container has said it.
+// names is about names that were asked for in vain, unless the log of a container has shown it.
 func (r *report) names() {
 	for _, v := range vain(r.Facts) {
-		said := slices.ContainsFunc(r.findings, func(f *Finding) bool { return strings.Contains(f.What, v.name) })
+		known := slices.ContainsFunc(r.findings, func(f *Finding) bool { return strings.Contains(f.What, v.name) })
 		says := fmt.Sprintf("%s was asked for %d times: %s", v.name, v.times, strings.Join(v.codes, ", "))
-		if said {
+		if known {
 			for _, f := range r.findings {
 				if strings.Contains(f.What, v.name) {
 					f.fact("names asked for (wherry timeline --names)", "%s", says)

@@ -21,7 +21,7 @@ type Facts struct {
 	Services []Service         `json:"services,omitempty"` // that the pod may have meant
 	Logs     []Log             `json:"logs,omitempty"`
 	Usage    map[string]string `json:"usage,omitempty"` // memory that containers use now, as a quantity
-	Kills    []Kill            `json:"kills,omitempty"` // for want of memory, as the node's kernel has told them
+	Kills    []Kill            `json:"kills,omitempty"` // OOM kills, as the node's kernel has logged them
 	Names    []Name            `json:"names,omitempty"` // that the pod has asked for
 	Owners   []Owner           `json:"owners,omitempty"`
 	Unseen   []Unseen          `json:"unseen,omitempty"`

@@ -32,7 +32,7 @@ const (
 type Said struct {
 	Topic Topic
 	Line  string // on one line
-	// Object is the host, name or file that it is about; empty if the line does not tell.
+	// Object is the host, name or file that it is about; empty if the line does not show it.
 	Object string
 	Port   string
 }

@@ -47,7 +47,7 @@ func (r *report) image(ref podspec.ContainerRef, w *corev1.ContainerStateWaiting
 			f.fact("spec.imagePullSecrets", "it names Secret %s, which does not exist", name)
 			f.try("create Secret %s in namespace %s: kubectl create secret docker-registry", name, r.Pod.Namespace)
 		case !slices.Contains(o.Keys, corev1.DockerConfigJsonKey) && !slices.Contains(o.Keys, corev1.DockerConfigKey):
-			f.fact("secret "+name, "it is no login for a registry: it has no key %s", corev1.DockerConfigJsonKey)
+			f.fact("secret "+name, "it is not a login for a registry: it has no key %s", corev1.DockerConfigJsonKey)
 		default:
 			f.fact("spec.imagePullSecrets",
 				"Secret %s is there, and the registry does not take it or it is for another one", name)
@@ -64,7 +64,7 @@ func Pull(where, image, reason, words, from string) *Finding {
 	}
 	switch {
 	case reason == "InvalidImageName":
-		f.What = fmt.Sprintf("%q is no name of an image", image)
+		f.What = fmt.Sprintf("%q is not a valid image name", image)
 		f.try("correct it: [REGISTRY/]NAME[:TAG], in lower case")
 	case reason == "ErrImageNeverPull":
 		f.What = fmt.Sprintf("image %s is not on the node, and imagePullPolicy: Never forbids to pull it", image)
@@ -103,7 +103,7 @@ func Pull(where, image, reason, words, from string) *Finding {
 	return f
 }
 
-// saysLogin tells whether words of a registry are about a login.
+// saysLogin reports whether words of a registry are about a login.
 func saysLogin(words string) bool {
 	words = strings.ToLower(words)
 	return slices.ContainsFunc([]string{"unauthorized", "authentication required", "401", "403", "denied",

@@ -99,7 +99,7 @@ func TestOtherClusters(t *testing.T) {
 			answered{web, "no image shop/web:2 for the node's processor", "no match", "build it"}},
 		"name wrong": {waiting("InvalidImageName",
 			`Failed to apply default image tag "Shop/Web:2": couldn't parse image name`),
-			answered{web, "no name of an image", "couldn't parse", "lower case"}},
+			answered{web, "not a valid image name", "couldn't parse", "lower case"}},
 		"never pulled": {waiting("ErrImageNeverPull",
 			`Container image "shop/web:2" is not present with pull policy of Never`),
 			answered{web, "imagePullPolicy: Never", "not present", "IfNotPresent"}},
@@ -198,7 +198,7 @@ func TestOtherClusters(t *testing.T) {
 		}), answered{"pod", "readiness gate example.com/lb", "there is no condition", "controller"}},
 		"user by name": {waiting("CreateContainerConfigError",
 			`container has runAsNonRoot and image has non-numeric user (app), cannot verify user is non-root`),
-			answered{web, "of which nobody knows the number", "non-numeric user (app)", "runAsUser"}},
+			answered{web, "by name, not by a numeric UID", "non-numeric user (app)", "runAsUser"}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, Explain(row.facts), row.want) })
 	}

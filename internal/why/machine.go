@@ -133,7 +133,7 @@ func (f *Finding) onMachine(m Machine) {
 	}
 }
 
-// ofKubernetes tells whether an advice is about what containers without pods do not have.
+// ofKubernetes reports whether an advice is about what containers without pods do not have.
 func ofKubernetes(try string) bool {
 	for _, word := range []string{"kubectl", "securityContext", "resources.", "ConfigMap", "Service", "restartPolicy",
 		"emptyDir", "readOnly of", "workingDir", "command (or args", "mountPath", "its pods",

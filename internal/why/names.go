@@ -85,7 +85,8 @@ func meant(f Facts, name string) (s *Service, words string) {
 	return nil, ""
 }
 
-// near tells whether two names differ by no more than a slip of the keyboard: two letters, in names long enough for it.
+// near reports whether two names differ by no more than a slip of the keyboard: two letters, in names long enough for
+// it.
 func near(a, b string) bool {
 	most := 2
 	if min(len(a), len(b)) < 5 {

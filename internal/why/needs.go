@@ -104,7 +104,7 @@ type WantedLog struct {
 	Previous  bool
 }
 
-// Logs are the logs that may tell what is wrong: of a container that has crashed that of the run which did, of one that
+// Logs are the logs that may show what is wrong: of a container that has crashed that of the run which did, of one that
 // runs and is not ready the present one.
 func Logs(pod *corev1.Pod) (all []WantedLog) {
 	for kind, s := range podspec.OwnStatuses(&pod.Status) {
@@ -125,7 +125,7 @@ func Logs(pod *corev1.Pod) (all []WantedLog) {
 	return all
 }
 
-// Nodes tells which nodes matter: all for a pod that has none, else its own.
+// Nodes returns which nodes matter: all for a pod that has none, else its own.
 func Nodes(pod *corev1.Pod) (all bool, own string) {
 	if pod.Spec.NodeName == "" {
 		return !ended(pod), ""
@@ -133,7 +133,7 @@ func Nodes(pod *corev1.Pod) (all bool, own string) {
 	return false, pod.Spec.NodeName
 }
 
-// Servants tells whether it matters which Services there are: whether the pod says that it could not reach somebody.
+// Servants reports whether it matters which Services there are: whether the pod says that it could not reach somebody.
 func Servants(f Facts) bool {
 	if len(vain(f)) > 0 {
 		return true
@@ -170,7 +170,7 @@ func containerOf(e *corev1.Event) string {
 	return strings.TrimSuffix(name, "}")
 }
 
-// Reached tells whether a log says that a Service was not reached.
+// Reached reports whether a log says that a Service was not reached.
 func Reached(f Facts, s Service) bool {
 	for _, l := range f.Logs {
 		for _, said := range ReadLog(l.Lines) {

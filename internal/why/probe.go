@@ -51,10 +51,10 @@ func (r *report) probes(ref podspec.ContainerRef, s *corev1.ContainerStatus) {
 	}
 }
 
-// patience is how long a probe may take to pass before that is told, though no event says what it answers.
+// patience is how long a probe may take to pass before that is reported, though no event says what it answers.
 const patience = time.Minute
 
-// silent is about a probe that does not pass, and of which no event tells.
+// silent is about a probe that does not pass, and of which there is no event.
 func (r *report) silent(ref podspec.ContainerRef, s *corev1.ContainerStatus, kind string) bool {
 	p := ref.Container.ReadinessProbe
 	if kind == "startup" {
@@ -72,7 +72,7 @@ func (r *report) silent(ref podspec.ContainerRef, s *corev1.ContainerStatus, kin
 	return true
 }
 
-// probe is about a probe's last answer; nil if no event tells of one.
+// probe is about a probe's last answer; nil if there is no event of one.
 func (r *report) probe(ref podspec.ContainerRef, s *corev1.ContainerStatus, kind string) *Finding {
 	last := r.unhealthy(ref.Container.Name, kind)
 	if last == nil {

@@ -20,7 +20,7 @@ func (r *report) object(kind, name string) *Object {
 	return nil
 }
 
-// started tells whether something of the pod has run: then what is missing now was there.
+// started reports whether something of the pod has run: then what is missing now was there.
 func started(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning || ended(pod) }
 
 // references is about objects that the pod refers to and that are not there, or not as they must be.
@@ -64,12 +64,12 @@ func (r *report) references() {
 		if f.Past {
 			f.What += " any more; the pod would not start again as it is"
 		}
-		r.said(f, ref.Name)
+		r.addEvents(f, ref.Name)
 	}
 }
 
-// said adds what node or scheduler said of the same thing, so that it is told once.
-func (r *report) said(f *Finding, name string) {
+// addEvents adds the node's or the scheduler's events about the same thing, so that it is shown once.
+func (r *report) addEvents(f *Finding, name string) {
 	for _, e := range r.Events {
 		if e.InvolvedObject.Kind == "Pod" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Message, name) &&
 			(e.Reason == "FailedMount" || e.Reason == "Failed") {
@@ -126,12 +126,12 @@ func among(classes string) string {
 	return " (there are: " + classes + ")"
 }
 
-// hasClass tells whether a class is among these, of which the default one is marked.
+// hasClass reports whether a class is among these, of which the default one is marked.
 func hasClass(all []string, name string) bool {
 	return slices.ContainsFunc(all, func(c string) bool { n, _, _ := strings.Cut(c, " "); return n == name })
 }
 
-// claimEvent is the last thing that was said of a claim; a warning counts for more.
+// claimEvent is the last event of a claim; a warning counts for more.
 func (r *report) claimEvent(name string) (found *corev1.Event) {
 	for i := range r.Events {
 		e := &r.Events[i]
@@ -177,7 +177,7 @@ func (r *report) preparation() {
 	}
 }
 
-// over tells whether something came after an event that says it was got over.
+// over reports whether something came after an event that says it was got over.
 func (r *report) over(e *corev1.Event) bool {
 	after := r.latest("", "Created", "Started", "SuccessfulAttachVolume")
 	return after != nil && lastOf(after).After(lastOf(e))

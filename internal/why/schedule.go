@@ -15,7 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// mostNodes is of how many nodes it is said why the pod does not go there.
+// mostNodes is for how many nodes it is shown why the pod does not go there.
 const mostNodes = 6
 
 // scheduling is about a pod without a node.
@@ -77,7 +77,7 @@ func schedulersWords() []struct{ phrase, means, try string } {
 			"set whenUnsatisfiable: ScheduleAnyway, or raise maxSkew"},
 		{"anti-affinity rules", "its podAntiAffinity, or that of another pod, keeps it away",
 			"add nodes, or make the anti-affinity preferred instead of required"},
-		{"pod affinity rules", "its podAffinity wants to be beside a pod that is nowhere it can go",
+		{"pod affinity rules", "no node that it could run on has a pod that matches its podAffinity",
 			"look whether the pods that it wants to be beside run, and how they are labelled"},
 		{"unbound immediate PersistentVolumeClaims", "a claim of it has no volume",
 			"look at its claims: kubectl get pvc"},

@@ -17,15 +17,15 @@ var program = regexp.MustCompile(`exec:? "?([^": ]+)"?: `)
 // Start explains why a container could not be started, from the runtime's words.
 func (b Box) Start(words, from string) *Finding {
 	f := &Finding{Where: b.Label}
-	said := exitcode.Plain(words)
-	f.fact(from, "%s", oneline.Cut(said, 300))
+	message := exitcode.Plain(words)
+	f.fact(from, "%s", oneline.Cut(message, 300))
 	name := "its program"
-	if m := program.FindStringSubmatch(said); m != nil {
+	if m := program.FindStringSubmatch(message); m != nil {
 		name = m[1]
 	}
 	has := func(words ...string) bool {
 		for _, w := range words {
-			if strings.Contains(strings.ToLower(said), w) {
+			if strings.Contains(strings.ToLower(message), w) {
 				return true
 			}
 		}

@@ -37,18 +37,18 @@ func (r *report) workload() Answer {
 	return a
 }
 
-// refusal is what the API server said when a pod was to be made, and where that stands.
+// refusal is what the API server answered when a pod was to be made, and where that stands.
 func (r *report) refusal(w *Workload) (words, from string) {
 	for i := range r.Events {
 		e := &r.Events[i]
 		if e.Reason != "FailedCreate" && e.Reason != "ReplicaSetCreateError" {
 			continue
 		}
-		_, said, ok := strings.Cut(e.Message, "Error creating: ")
+		_, text, ok := strings.Cut(e.Message, "Error creating: ")
 		if !ok {
-			said = e.Message
+			text = e.Message
 		}
-		words, from = said, fmt.Sprintf("%s of %s %s", eventFrom(e), e.InvolvedObject.Kind, e.InvolvedObject.Name)
+		words, from = text, fmt.Sprintf("%s of %s %s", eventFrom(e), e.InvolvedObject.Kind, e.InvolvedObject.Name)
 	}
 	for _, c := range w.Conditions {
 		if c.Type == "ReplicaFailure" && c.Status == string(corev1.ConditionTrue) {

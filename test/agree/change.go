@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// change is one thing that is made different in an object: spec.hostIPC=true, spec.containers[1]={…} (one past the end appends),
-// metadata.labels["a.b/c"]="d", or -spec.os, which takes it away.
+// change is one thing that is made different in an object: spec.hostIPC=true, spec.containers[1]={…} (one past the end
+// appends), metadata.labels["a.b/c"]="d", or -spec.os, which takes it away.
 type change struct {
 	path  []any // string: a field or a key; int: an index
 	value any   // nil: take it away

@@ -60,8 +60,10 @@ func (s *side) judge(operation, namespace string, object, old any) (v verdict) {
 		return verdict{undecoded: err}
 	}
 	v.given = s.encode(obj)
-	subresource, ctx := strings.TrimSpace(strings.TrimPrefix(operation, "update")), request.WithNamespace(context.Background(), namespace)
-	info := &request.RequestInfo{IsResourceRequest: true, Verb: "update", APIGroup: s.version.Group, APIVersion: s.version.Version, Subresource: subresource}
+	subresource, ctx := strings.TrimSpace(strings.TrimPrefix(operation, "update")),
+		request.WithNamespace(context.Background(), namespace)
+	info := &request.RequestInfo{IsResourceRequest: true, Verb: "update", APIGroup: s.version.Group,
+		APIVersion: s.version.Version, Subresource: subresource}
 	if operation == create {
 		info.Verb, info.Subresource = "create", ""
 	}
@@ -182,7 +184,10 @@ func compare(kind, operation string, ours, theirs verdict) (all []finding) {
 	}
 	differ(nil, ours.given, theirs.given, func(path []any, a, b any) { add("default", pathString(path), values(a, b)) })
 	if ours.kept != nil && theirs.kept != nil && len(all) == 0 {
-		differ(nil, ours.kept, theirs.kept, func(path []any, a, b any) { add("stored", pathString(path), values(a, b)) })
+		differ(nil, ours.kept, theirs.kept, func(path []any, a,
+			b any) {
+			add("stored", pathString(path), values(a, b))
+		})
 	}
 	return all
 }
@@ -235,8 +240,10 @@ func closing(text string) int {
 // keyed are the fields that are maps: what follows is a key, as good as any other.
 func keyed(field any) bool {
 	switch field {
-	case "limits", "requests", "capacity", "allocatable", "hard", "used", "default", "defaultRequest", "min", "max", "maxLimitRequestRatio",
-		"overhead", "podFixed", "labels", "annotations", "data", "stringData", "binaryData", "nodeSelector", "matchLabels", "deprecatedTopology", "extra":
+	case "limits", "requests", "capacity", "allocatable", "hard", "used", "default", "defaultRequest", "min", "max",
+		"maxLimitRequestRatio",
+		"overhead", "podFixed", "labels", "annotations", "data", "stringData", "binaryData", "nodeSelector",
+		"matchLabels", "deprecatedTopology", "extra":
 		return true
 	}
 	return false

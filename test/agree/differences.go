@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// difference is one that is known: what it is, why it is, and a request that shows it. In differences.txt it is two lines or three:
+// difference is one that is known: what it is, why it is, and a request that shows it. In differences.txt it is two
+// lines or three:
 //
 //	Pod PodTemplate | ours refuses | spec\.hostUsers | why
 //		Pod 0: create: spec.hostUsers=false ;; -spec.os
 //		stored: spec.hostUsers=true
 //
-// The field is a regular expression for the whole of it, with [*] for all indexes and keys. The second line changes the object with that
-// number of testdata; the third, if there is one, changes what is stored before an update. Above the rows, # begins a comment.
+// The field is a regular expression for the whole of it, with [*] for all indexes and keys. The second line changes the
+// object with that number of testdata; the third, if there is one, changes what is stored before an update. Above the
+// rows, # begins a comment.
 type difference struct {
 	kinds   []string
 	what    string // as in finding
@@ -121,7 +123,8 @@ func (s *subject) newRow(a attempt, f finding) string {
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		field = strings.Replace(field, `spec\.`+list+`\[\*\]`, `spec\.\w*ontainers\[\*\]`, 1)
 	}
-	head := fmt.Sprintf("%s | %s | %s | %s\n\t%s %d: %s: %s", f.kind, f.what, field, unjudged, f.kind, a.good, a.operation, changesString(a.changes))
+	head := fmt.Sprintf("%s | %s | %s | %s\n\t%s %d: %s: %s", f.kind, f.what, field, unjudged, f.kind, a.good,
+		a.operation, changesString(a.changes))
 	if len(a.old) > 0 {
 		head += "\n\tstored: " + changesString(a.old)
 	}

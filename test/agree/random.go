@@ -91,7 +91,8 @@ func (c *chooser) spots(all *[]spot, s spot, depth int) {
 // skipped are fields that the library sets, or that neither side has rules for.
 func skipped(name string) bool {
 	switch name {
-	case "managedFields", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "uid", "resourceVersion":
+	case "managedFields", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
+		"selfLink", "uid", "resourceVersion":
 		return true
 	}
 	return false

@@ -24,20 +24,23 @@ type words struct {
 
 // odd are texts that rules may think something of, wherever they stand.
 func odd() []string {
-	return []string{"", "a", "b", "A", "a.b", "a/b", "a_b", "-a", "a-", "a b", " a", "1", "0", "..", ".", "../a", "..a", "/", "/a", "/a/../b", "a:b",
-		"a.b/c", "a/b/c", "A.b/C", "example.com", "example.com/thing", "*.example.com", "*", "1.2.3.4", "01.2.3.4", "::1", "fd00::1", "1.2.3.4/8",
-		"http://a.b/c", "https://a.b/c", "http", "80-90", "-1", "1.5", "100Mi", "é", "a\nb", "$(A)", "None", "True", "Gt", "In",
-		"metadata.name", "metadata.labels['a']", "spec.nodeName", "status.hostIP", "limits.cpu", "requests.memory", "object.x == 1", "=",
-		"kubernetes.io/a", "a.k8s.io/b", "cpu", "memory", "hugepages-2Mi", "pods", "count/pods", "requests.cpu", "system:a", "system-a",
+	return []string{"", "a", "b", "A", "a.b", "a/b", "a_b", "-a", "a-", "a b", " a", "1", "0", "..", ".", "../a", "..a",
+		"/", "/a", "/a/../b", "a:b", "a.b/c", "a/b/c", "A.b/C", "example.com", "example.com/thing", "*.example.com",
+		"*", "1.2.3.4", "01.2.3.4", "::1", "fd00::1", "1.2.3.4/8", "http://a.b/c", "https://a.b/c", "http", "80-90",
+		"-1", "1.5", "100Mi", "é", "a\nb", "$(A)", "None", "True", "Gt", "In", "metadata.name", "metadata.labels['a']",
+		"spec.nodeName", "status.hostIP", "limits.cpu", "requests.memory", "object.x == 1", "=", "kubernetes.io/a",
+		"a.k8s.io/b", "cpu", "memory", "hugepages-2Mi", "pods", "count/pods", "requests.cpu", "system:a", "system-a",
 		strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), strings.Repeat("a", 254)}
 }
 
 func quantities() []string {
-	return []string{"0", "1", "2", "-1", "1.5", "100m", "0.1m", "64Mi", "2Mi", "3Mi", "1Gi", "1e30", "9223372036854775807", "10"}
+	return []string{"0", "1", "2", "-1", "1.5", "100m", "0.1m", "64Mi", "2Mi", "3Mi", "1Gi", "1e30",
+		"9223372036854775807", "10"}
 }
 
 func numbers() []int64 {
-	return []int64{0, 0, 1, 1, 2, 3, -1, 5, 10, 80, 255, 256, 443, 511, 512, 600, 1000, 8080, 30000, 40000, 65535, 65536, 1<<31 - 1, -1 << 31}
+	return []int64{0, 0, 1, 1, 2, 3, -1, 5, 10, 80, 255, 256, 443, 511, 512, 600, 1000, 8080, 30000, 40000, 65535,
+		65536, 1<<31 - 1, -1 << 31}
 }
 
 // newWords reads the constants of the API's packages and harvests the good objects.

@@ -16,8 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// agentRestart: the server is killed under running pods and started again; from the start of its process until its agent has
-// observed every pod. No pod may have been touched: not its containers, not its status, not even its resource version.
+// agentRestart: the server is killed under running pods and started again; from the start of its process until its
+// agent has observed every pod. No pod may have been touched: not its containers, not its status, not even its resource
+// version.
 func (b *bench) agentRestart(ctx context.Context) ([]result, error) {
 	uids, err := b.createMany(ctx, "again")
 	if err != nil {
@@ -38,7 +39,8 @@ func (b *bench) agentRestart(ctx context.Context) ([]result, error) {
 		if err := b.restartServer(ctx); err != nil {
 			return nil, err
 		}
-		err = b.server.poll(ctx, "the agent's sight of all pods", 10*time.Millisecond, func() bool { return b.observed(ctx) >= b.pods })
+		err = b.server.poll(ctx, "the agent's sight of all pods", 10*time.Millisecond,
+			func() bool { return b.observed(ctx) >= b.pods })
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +88,9 @@ func (b *bench) observed(ctx context.Context) (n int) {
 	if err != nil || len(nodes.Items) == 0 {
 		return 0
 	}
-	text, err := b.api.client.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[0].Name).SubResource("proxy", "metrics").Do(ctx).Raw()
+	text,
+		err := b.api.client.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[0].Name).SubResource("proxy",
+		"metrics").Do(ctx).Raw()
 	if err != nil {
 		return 0
 	}

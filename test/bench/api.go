@@ -109,7 +109,8 @@ func (c *apiClient) tell() {
 }
 
 // await waits until the watch has shown all pods so, and returns when the last of them was.
-func (c *apiClient) await(ctx context.Context, what string, uids []types.UID, shown func() map[types.UID]time.Time) (time.Time, error) {
+func (c *apiClient) await(ctx context.Context, what string, uids []types.UID,
+	shown func() map[types.UID]time.Time) (time.Time, error) {
 	late := time.After(patience)
 	for {
 		var last time.Time

@@ -24,9 +24,10 @@ import (
 // attachBytes is what a debug container prints to a client that is attached.
 const attachBytes = 100 << 20
 
-// attachSessions: a container prints to one client, without a terminal, when the client asks for it: a debug container, whose output
-// is kept, and an ordinary one, whose output goes through containerd's own CRI. The server's memory is that at a session's highest, against
-// that before the same session: what a hundred megabytes on their way through it add.
+// attachSessions: a container prints to one client, without a terminal, when the client asks for it: a debug container,
+// whose output is kept, and an ordinary one, whose output goes through containerd's log. The server's memory is
+// that at a session's highest, against that before the same session: what a hundred megabytes on their way through it
+// add.
 func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
 	uid, err := b.api.create(ctx, "attach")
 	if err != nil {
@@ -89,9 +90,10 @@ func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
 		{What: "attach: 100 MiB of a debug container to one client, first byte to last", Figure: s[0].median("took"),
 			Limit: attachBytes * time.Second / 200e6, Note: speed(s[0].median("took"))},
 		{What: "… CPU of the server process", Figure: s[0].median("cpu")},
-		{What: "… server process RSS over that before, median (and most)", Bytes: max(grown[len(grown)/2], 1), MaxBytes: 64 << 20,
-			Note: mib(grown[len(grown)-1])},
-		{What: "… of an ordinary container, through containerd's CRI", Figure: s[1].median("took"), Note: speed(s[1].median("took"))},
+		{What: "… server process RSS over that before, median (and most)", Bytes: max(grown[len(grown)/2], 1),
+			MaxBytes: 64 << 20, Note: mib(grown[len(grown)-1])},
+		{What: "… of an ordinary container, through containerd's log", Figure: s[1].median("took"),
+			Note: speed(s[1].median("took"))},
 		{What: "… CPU of the server process", Figure: s[1].median("cpu")},
 	}, nil
 }
@@ -107,7 +109,8 @@ func (b *bench) addPrinter(ctx context.Context, name string) error {
 			return err
 		}
 		p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{
-			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: imageName, Command: printer(), Stdin: true}})
+			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: imageName, Command: printer(),
+				Stdin: true}})
 		_, err = pods.UpdateEphemeralContainers(ctx, "attach", p, metav1.UpdateOptions{})
 		return err
 	})
@@ -118,13 +121,15 @@ func (b *bench) addPrinter(ctx context.Context, name string) error {
 }
 
 // attachOnce runs one session.
-func (b *bench) attachOnce(ctx context.Context, pod, container string, most *atomic.Int64) (map[string]time.Duration, error) {
+func (b *bench) attachOnce(ctx context.Context, pod, container string,
+	most *atomic.Int64) (map[string]time.Duration, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig(b.server.dataDir))
 	if err != nil {
 		return nil, err
 	}
 	url := b.api.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("attach").
-		VersionedParams(&corev1.PodAttachOptions{Container: container, Stdin: true, Stdout: true}, scheme.ParameterCodec).URL()
+		VersionedParams(&corev1.PodAttachOptions{Container: container, Stdin: true, Stdout: true},
+			scheme.ParameterCodec).URL()
 	e, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, url.String())
 	if err != nil {
 		return nil, err
@@ -149,7 +154,8 @@ func (b *bench) attachOnce(ctx context.Context, pod, container string, most *ato
 
 // awaitDebug waits until a debug container runs.
 func (b *bench) awaitDebug(ctx context.Context, name string) error {
-	w, err := b.api.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=attach"})
+	w, err := b.api.client.CoreV1().Pods(namespace).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=attach"})
 	if err != nil {
 		return err
 	}

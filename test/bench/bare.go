@@ -86,8 +86,8 @@ type barePod struct {
 	containers              []*runtimeapi.ContainerConfig // in the order of their start
 }
 
-// newPod makes the configs that Wherry's agent makes for the same pod, with its own functions: names, cgroup parent, log folder,
-// network, security. So both sides ask the runtime for the same.
+// newPod makes the configs that Wherry's agent makes for the same pod, with its own functions: names, cgroup parent,
+// log folder, network, security. So both sides ask the runtime for the same.
 func (b *bareClient) newPod(p *corev1.Pod) (*barePod, error) {
 	p.UID = uuid.NewUUID()
 	podspec.SetDefaults(p)
@@ -143,7 +143,8 @@ func (b *bareClient) runSandbox(ctx context.Context, p *barePod) error {
 
 // startContainer creates and starts one container.
 func (b *bareClient) startContainer(ctx context.Context, p *barePod, c *runtimeapi.ContainerConfig) error {
-	made, err := b.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: p.sandbox, Config: c, SandboxConfig: p.config})
+	made, err := b.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: p.sandbox, Config: c,
+		SandboxConfig: p.config})
 	if err != nil {
 		return err
 	}
@@ -155,19 +156,23 @@ func (b *bareClient) startContainer(ctx context.Context, p *barePod, c *runtimea
 // stop takes a pod down by three calls and returns how long they took.
 func (b *bareClient) stop(ctx context.Context, p *barePod) (time.Duration, error) {
 	begun := time.Now()
-	if _, err := b.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: p.container, Timeout: 30}); err != nil {
+	if _, err := b.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: p.container,
+		Timeout: 30}); err != nil {
 		return 0, err
 	}
 	if _, err := b.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		return 0, err
 	}
-	if _, err := b.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := b.Runtime.RemovePodSandbox(ctx,
+		&runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		return 0, err
 	}
 	return time.Since(begun), p.tidy()
 }
 
-// tidy removes what the runtime does not: the folders this program made for the pod, and the cgroup the runtime made on the way.
+// tidy removes what the runtime does not: the folders this program made for the pod, and the cgroup the runtime made on
+// the way.
 func (p *barePod) tidy() error { return removeAll(p.config.LogDirectory, cgroupFolders(p.uid)) }
 
 func removeAll(logs string, cgroups []string) error {
@@ -182,7 +187,8 @@ func removeAll(logs string, cgroups []string) error {
 // execTrue runs `true` in the pod and returns how long that took.
 func (b *bareClient) execTrue(ctx context.Context, p *barePod) (time.Duration, error) {
 	begun := time.Now()
-	r, err := b.Runtime.ExecSync(ctx, &runtimeapi.ExecSyncRequest{ContainerId: p.container, Cmd: []string{"true"}, Timeout: 30})
+	r, err := b.Runtime.ExecSync(ctx, &runtimeapi.ExecSyncRequest{ContainerId: p.container, Cmd: []string{"true"},
+		Timeout: 30})
 	if err == nil && r.GetExitCode() != 0 {
 		err = fmt.Errorf("true: exit code %d: %s", r.GetExitCode(), r.GetStderr())
 	}

@@ -74,7 +74,8 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if err := b.server.ready(ctx); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, b.wherry, "image", "import", "--data-dir", b.server.dataDir, b.image).CombinedOutput()
+	out, err := exec.CommandContext(ctx, b.wherry, "image", "import", "--data-dir", b.server.dataDir,
+		b.image).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("wherry image import: %w: %s", err, out)
 	}
@@ -112,7 +113,8 @@ func (b *bench) close() error {
 }
 
 // inTurns measures two sides n times each, one after the other, after one unmeasured turn of both.
-func inTurns(ctx context.Context, n int, sides ...func(context.Context) (map[string]time.Duration, error)) ([]samples, error) {
+func inTurns(ctx context.Context, n int,
+	sides ...func(context.Context) (map[string]time.Duration, error)) ([]samples, error) {
 	out := make([]samples, len(sides))
 	for i := range out {
 		out[i] = samples{}

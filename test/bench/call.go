@@ -18,8 +18,9 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 )
 
-// upScript starts a pod of three sidecars, an init and a main as a careful person would in a shell: one call after the other, and
-// where something has to be waited for, a look every tenth of a second. $CALL makes one CRI call; the pod's configs are in the folder $1.
+// upScript starts a pod of three sidecars, an init and a main as a careful person would in a shell: one call after the
+// other, and where something has to be waited for, a look every tenth of a second. $CALL makes one CRI call; the pod's
+// configs are in the folder $1.
 const upScript = `set -e
 dir=$1
 box=$($CALL run $dir/sandbox)
@@ -70,7 +71,8 @@ func call(socket string, args []string) error {
 		if err := readConfig(args[3], box); err != nil {
 			return err
 		}
-		r, err := c.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: id, Config: config, SandboxConfig: box})
+		r, err := c.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: id, Config: config,
+			SandboxConfig: box})
 		fmt.Println(r.GetContainerId())
 		return err
 	case "start":

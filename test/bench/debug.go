@@ -19,12 +19,14 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
-// debugSessions: from the command's start to the shell's prompt on a terminal: `wherry debug`, against the two bare calls for such a
-// container and against `kubectl debug` with the same image, the machine's own and the built-in one; and image exec of `true`, the
-// whole command, against the bare calls. Each is measured in a pod that nobody has debugged before: what was debugged stays in a pod.
+// debugSessions: from the command's start to the shell's prompt on a terminal: `wherry debug`, against the two bare
+// calls for such a container and against `kubectl debug` with the same image, the machine's own and the built-in one;
+// and image exec of `true`, the whole command, against the bare calls. Each is measured in a pod that nobody has
+// debugged before: what was debugged stays in a pod.
 func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 	config := "--kubeconfig=" + kubeconfig(b.server.dataDir)
-	likeKubectl := []string{config, "debug", "-it", "debugged", "--image=" + debugask.ToolboxImage, "--image-pull-policy=IfNotPresent", "--target=main"}
+	likeKubectl := []string{config, "debug", "-it", "debugged", "--image=" + debugask.ToolboxImage,
+		"--image-pull-policy=IfNotPresent", "--target=main"}
 	shell := func(program string, args ...string) side {
 		return b.inNewPod("debugged", func(ctx context.Context) (map[string]time.Duration, error) {
 			d, err := promptAfter(exec.CommandContext(ctx, program, args...))
@@ -33,7 +35,8 @@ func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 	}
 	imageExec := b.inNewPod("debugged", func(ctx context.Context) (map[string]time.Duration, error) {
 		begun := time.Now()
-		out, err := exec.CommandContext(ctx, b.wherry, "exec", config, "debugged", "-m", debugask.ToolboxImage, "--", "true").CombinedOutput()
+		out, err := exec.CommandContext(ctx, b.wherry, "exec", config, "debugged", "-m", debugask.ToolboxImage, "--",
+			"true").CombinedOutput()
 		if err != nil {
 			return nil, fmt.Errorf("wherry exec: %w: %s", err, out)
 		}
@@ -50,13 +53,17 @@ func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 	}
 	took := func(side int) time.Duration { return s[side].median("took") }
 	rows := []result{
-		{What: "`wherry debug POD` → prompt on a terminal (bare: CreateContainer + StartContainer)", Figure: took(1), Bare: took(0), MaxOver: 60 * time.Millisecond},
-		{What: "… against `wherry kubectl debug -it --image --target` as the bare side", Figure: took(1), Bare: took(2)},
-		{What: "`wherry exec POD -m IMAGE -- true`, whole command (bare: create, start, exit, remove)", Figure: took(4), Bare: took(3), MaxRatio: 1.3},
+		{What: "`wherry debug POD` → prompt on a terminal (bare: CreateContainer + StartContainer)", Figure: took(1),
+			Bare: took(0), MaxOver: 60 * time.Millisecond},
+		{What: "… against `wherry kubectl debug -it --image --target` as the bare side", Figure: took(1),
+			Bare: took(2)},
+		{What: "`wherry exec POD -m IMAGE -- true`, whole command (bare: create, start, exit, remove)", Figure: took(4),
+			Bare: took(3), MaxRatio: 1.3},
 	}
 	if len(s) > 5 { // the machine has a kubectl of its own
-		rows = slices.Insert(rows, 1, result{What: "… against `kubectl debug -it --image --target` (the machine's own) as the bare side",
-			Figure: took(1), Bare: took(5), MaxRatio: 0.6})
+		rows = slices.Insert(rows, 1,
+			result{What: "… against `kubectl debug -it --image --target` (the machine's own) as the bare side",
+				Figure: took(1), Bare: took(5), MaxRatio: 0.6})
 	}
 	return rows, b.bare.nothingLeft(ctx)
 }
@@ -64,7 +71,8 @@ func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 // side is one side of a comparison, measured once.
 type side = func(context.Context) (map[string]time.Duration, error)
 
-// settling is how long a new pod is left alone before something is measured in it: nobody debugs a pod while its start is still being told.
+// settling is how long a new pod is left alone before something is measured in it: nobody debugs a pod while its start
+// is still being told.
 const settling = 1500 * time.Millisecond
 
 // inNewPod measures in a pod that is made for it and deleted afterwards.
@@ -90,8 +98,8 @@ func (b *bench) inNewPod(name string, measure side) side {
 	}
 }
 
-// bareDebug makes the calls for a container of the debug image in a bare pod: for a shell until it is started, else until it has ended and
-// is removed.
+// bareDebug makes the calls for a container of the debug image in a bare pod: for a shell until it is started, else
+// until it has ended and is removed.
 func (b *bench) bareDebug(shell bool, command string) side {
 	return func(ctx context.Context) (map[string]time.Duration, error) {
 		p, _, err := b.bare.start(ctx, "debugged")
@@ -102,7 +110,8 @@ func (b *bench) bareDebug(shell bool, command string) side {
 		main := p.container
 		c := proto.Clone(p.containers[0]).(*runtimeapi.ContainerConfig)
 		c.Metadata.Attempt, c.LogPath = 1, "main/1.log"
-		c.Image, c.Command, c.Args = &runtimeapi.ImageSpec{Image: debugask.ToolboxImage + ":latest"}, []string{command}, nil
+		c.Image, c.Command, c.Args = &runtimeapi.ImageSpec{Image: debugask.ToolboxImage + ":latest"}, []string{command},
+			nil
 		c.Tty, c.Stdin = shell, shell
 		begun := time.Now()
 		err = b.bare.startContainer(ctx, p, c)
@@ -120,7 +129,8 @@ func (b *bench) bareDebug(shell bool, command string) side {
 	}
 }
 
-// promptAfter starts a command on a terminal and returns how long it took until a shell's prompt was there; then it ends the shell.
+// promptAfter starts a command on a terminal and returns how long it took until a shell's prompt was there; then it
+// ends the shell.
 func promptAfter(cmd *exec.Cmd) (time.Duration, error) {
 	begun := time.Now()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
@@ -150,7 +160,8 @@ func promptAfter(cmd *exec.Cmd) (time.Duration, error) {
 	return took, nil
 }
 
-// awaitExit waits until a container has ended. The CRI tells ends by events too, but those come later than the status knows.
+// awaitExit waits until a container has ended. The CRI tells ends by events too, but those come later than the status
+// knows.
 func (b *bareClient) awaitExit(ctx context.Context, id string) error {
 	for {
 		r, err := b.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})

@@ -75,7 +75,8 @@ func (b *bench) deploy(ctx context.Context, name string, replicas int) (map[stri
 	}
 	defer w.Stop()
 	begun := time.Now()
-	_, err = b.api.client.AppsV1().Deployments(namespace).Create(ctx, deployment(name, int32(replicas)), metav1.CreateOptions{})
+	_, err = b.api.client.AppsV1().Deployments(namespace).Create(ctx, deployment(name, int32(replicas)),
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +110,10 @@ func (b *bench) deploy(ctx context.Context, name string, replicas int) (map[stri
 // deployment is one of so many pods, with its name as their label.
 func deployment(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas,
-		Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec}}}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec}}}
 }
 
 // runningPods waits until a watch has shown so many pods running: their names, and when it showed the last one.

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of the times in /proc/<pid>/stat (USER_HZ), which is 100 on all of Linux's architectures but alpha.
+// ticksPerSecond is the unit of the times in /proc/<pid>/stat (USER_HZ), which is 100 on all of Linux's architectures
+// but alpha.
 const ticksPerSecond = 100
 
 // idleEmpty: memory and CPU of a server without pods.
@@ -29,7 +30,8 @@ func (b *bench) idleEmpty(ctx context.Context) ([]result, error) {
 		return nil, err
 	}
 	return []result{
-		{What: "server process RSS, idle, 0 pods", Bytes: rss, MaxBytes: 260 << 20, Note: fmt.Sprintf("PSS %s", mib(pss))},
+		{What: "server process RSS, idle, 0 pods", Bytes: rss, MaxBytes: 260 << 20,
+			Note: fmt.Sprintf("PSS %s", mib(pss))},
 		{What: fmt.Sprintf("CPU idle over %v, 0 pods", b.idle), Share: share, MaxShare: 0.008},
 	}, nil
 }

@@ -33,8 +33,8 @@ func buildImage(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	img, err := ociimage.Build(ociimage.Spec{
-		Files: []ociimage.File{{Path: "/bin/wait", Data: data}, link("/bin/true"), link("/bin/end"), link("/bin/there"), link("/bin/print"),
-			link("/bin/serve"), link("/bin/connect"), link("/bin/ask"), link("/bin/until")},
+		Files: []ociimage.File{{Path: "/bin/wait", Data: data}, link("/bin/true"), link("/bin/end"), link("/bin/there"),
+			link("/bin/print"), link("/bin/serve"), link("/bin/connect"), link("/bin/ask"), link("/bin/until")},
 		Entrypoint: []string{"/bin/wait"}, Env: []string{"PATH=/bin"},
 	})
 	if err != nil {

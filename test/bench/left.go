@@ -17,7 +17,8 @@ import (
 
 // cgroupFolders are the cgroups named after a pod, in every hierarchy.
 func cgroupFolders(uid string) (found []string) {
-	for _, pattern := range []string{"/sys/fs/cgroup/*/kubepods/*/pod", "/sys/fs/cgroup/*/*/kubepods/*/pod", "/sys/fs/cgroup/*/*/*/kubepods/*/pod"} {
+	for _, pattern := range []string{"/sys/fs/cgroup/*/kubepods/*/pod", "/sys/fs/cgroup/*/*/kubepods/*/pod",
+		"/sys/fs/cgroup/*/*/*/kubepods/*/pod"} {
 		more, _ := filepath.Glob(pattern + uid) // the pattern is well-formed
 		found = append(found, more...)
 	}
@@ -27,11 +28,15 @@ func cgroupFolders(uid string) (found []string) {
 // left lists what the node still holds of a pod: in the runtime, and in the data folder.
 func (b *bareClient) left(ctx context.Context, uid string) (found []string, err error) {
 	of := map[string]string{cri.LabelPodUID: uid}
-	boxes, err := b.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: of}})
+	boxes,
+		err := b.Runtime.ListPodSandbox(ctx,
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: of}})
 	if err != nil {
 		return nil, err
 	}
-	containers, err := b.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: of}})
+	containers,
+		err := b.Runtime.ListContainers(ctx,
+		&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: of}})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,8 @@ func (b *bareClient) machineLeft() (found []string, err error) {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
-		if len(f) > 4 && strings.HasPrefix(f[4], b.dataDir+"/") && (strings.Contains(f[4], "/rootfs") || strings.Contains(f[4], "/shm") || strings.Contains(f[4], "/netns")) {
+		if len(f) > 4 && strings.HasPrefix(f[4], b.dataDir+"/") &&
+			(strings.Contains(f[4], "/rootfs") || strings.Contains(f[4], "/shm") || strings.Contains(f[4], "/netns")) {
 			found = append(found, "mount "+f[4])
 		}
 	}
@@ -75,7 +81,8 @@ func (b *bareClient) shims() (pids []int, err error) {
 	}
 	for _, c := range commands {
 		text, err := os.ReadFile(c)
-		if err != nil || !strings.HasPrefix(string(text), b.dataDir+"/bin/containerd-shim") {
+		isShim := func(program string) bool { return strings.HasPrefix(string(text), b.dataDir+"/bin/"+program) }
+		if err != nil || !isShim("wherry-shim") && !isShim("containerd-shim") {
 			continue // what has ended in the meantime is none
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(c)))

@@ -25,17 +25,20 @@ import (
 func lifePod(name string) *corev1.Pod {
 	p := pod(name)
 	always := corev1.ContainerRestartPolicyAlways
-	probe := &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
+	probe := &corev1.Probe{PeriodSeconds: 1,
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
 	for i := range 3 {
-		p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: fmt.Sprintf("sidecar%d", i), Image: imageName,
-			RestartPolicy: &always, StartupProbe: probe})
+		p.Spec.InitContainers = append(p.Spec.InitContainers,
+			corev1.Container{Name: fmt.Sprintf("sidecar%d", i), Image: imageName,
+				RestartPolicy: &always, StartupProbe: probe})
 	}
-	p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "init", Image: imageName, Command: []string{"true"}})
+	p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "init", Image: imageName,
+		Command: []string{"true"}})
 	return p
 }
 
-// sidecars: start and end of a pod with all that a pod may have, against the same calls in the same order with the probes' own
-// tries, bare and in a shell.
+// sidecars: start and end of a pod with all that a pod may have, against the same calls in the same order with the
+// probes' own tries, bare and in a shell.
 func (b *bench) sidecars(ctx context.Context) ([]result, error) {
 	ends, err := b.hearEnds(ctx)
 	if err != nil {
@@ -59,18 +62,21 @@ func (b *bench) sidecars(ctx context.Context) ([]result, error) {
 		return nil, err
 	}
 	return []result{
-		{What: "3 sidecars (startup probe exec, period 1 s) + 1 init + 1 main: create returned → Ready seen by a watch", Figure: s[0].median("up"), Bare: s[1].median("up"),
-			MaxRatio: 1.4, Note: "a shell loop over the same calls " + ms(s[2].median("up"))},
-		{What: "… deleted → object gone and nothing left on the node", Figure: s[0].median("down"), Bare: s[1].median("down"),
-			MaxRatio: 1.4, Note: "shell " + ms(s[2].median("down"))},
-		{What: "last main's end, by the runtime's event → stop of the last sidecar issued", Figure: gaps.median("main"), Limit: 20 * time.Millisecond,
-			Note: ms(gaps.median("main, process")) + " after the process itself ended"},
-		{What: "a sidecar's end, by the runtime's event → stop of the one before it issued", Figure: gaps.median("sidecar"), Limit: 20 * time.Millisecond,
+		{What: "3 sidecars (startup probe exec, period 1 s) + 1 init + 1 main: create returned → Ready seen by a watch",
+			Figure: s[0].median("up"), Bare: s[1].median("up"), MaxRatio: 1.4,
+			Note: "a shell loop over the same calls " + ms(s[2].median("up"))},
+		{What: "… deleted → object gone and nothing left on the node", Figure: s[0].median("down"),
+			Bare: s[1].median("down"), MaxRatio: 1.4, Note: "shell " + ms(s[2].median("down"))},
+		{What: "last main's end, by the runtime's event → stop of the last sidecar issued", Figure: gaps.median("main"),
+			Limit: 20 * time.Millisecond, Note: ms(gaps.median("main, process")) + " after the process itself ended"},
+		{What: "a sidecar's end, by the runtime's event → stop of the one before it issued",
+			Figure: gaps.median("sidecar"), Limit: 20 * time.Millisecond,
 			Note: ms(gaps.median("sidecar, process")) + " after the process itself ended"},
 	}, b.bare.nothingLeft(ctx)
 }
 
-func (b *bench) lifeOurs(ctx context.Context, name string, ends *endings, gaps samples) (map[string]time.Duration, error) {
+func (b *bench) lifeOurs(ctx context.Context, name string, ends *endings,
+	gaps samples) (map[string]time.Duration, error) {
 	p, err := b.api.client.CoreV1().Pods(namespace).Create(ctx, lifePod(name), metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
@@ -142,11 +148,14 @@ func (b *bench) lifeBare(ctx context.Context, name string) (map[string]time.Dura
 	}
 	begun = time.Now()
 	for _, i := range []int{4, 2, 1, 0} {
-		if _, err := b.bare.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: ids[i], Timeout: 30}); err != nil {
+		if _, err := b.bare.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: ids[i],
+			Timeout: 30}); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := b.bare.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := b.bare.Runtime.StopPodSandbox(ctx,
+		&runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		return nil, err
 	}
 	_, err = b.bare.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox})
@@ -181,8 +190,8 @@ func (b *bench) lifeShell(ctx context.Context, name string) (map[string]time.Dur
 	return map[string]time.Duration{"up": up, "down": down}, errors.Join(err, p.tidy())
 }
 
-// settled gives a container that was just started the time to heed signals: as the first process of its namespace it is not told
-// of one that comes before it listens, and would be killed after its whole grace.
+// settled gives a container that was just started the time to heed signals: as the first process of its namespace it is
+// not told of one that comes before it listens, and would be killed after its whole grace.
 func (b *bareClient) settled(ctx context.Context, id string) error {
 	_, err := b.ExecSync(ctx, id, []string{"true"}, patience)
 	return err
@@ -231,7 +240,8 @@ func (b *bench) hearEnds(ctx context.Context) (*endings, error) {
 		cancel()
 		return nil, err
 	}
-	e := &endings{cancel: cancel, ended: make(chan struct{}), at: map[[2]string]time.Time{}, names: map[string][2]string{}}
+	e := &endings{cancel: cancel, ended: make(chan struct{}), at: map[[2]string]time.Time{},
+		names: map[string][2]string{}}
 	go func() {
 		defer close(e.ended)
 		for {
@@ -241,10 +251,13 @@ func (b *bench) hearEnds(ctx context.Context) (*endings, error) {
 			}
 			e.mu.Lock()
 			for _, c := range ev.GetContainersStatuses() {
-				e.names[c.GetId()] = [2]string{ev.GetPodSandboxStatus().GetMetadata().GetUid(), c.GetMetadata().GetName()}
+				e.names[c.GetId()] = [2]string{ev.GetPodSandboxStatus().GetMetadata().GetUid(),
+					c.GetMetadata().GetName()}
 			}
 			key, known := e.names[ev.GetContainerId()]
-			if _, had := e.at[key]; known && !had && ev.GetContainerEventType() == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
+			if _,
+				had := e.at[key]; known && !had &&
+				ev.GetContainerEventType() == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
 				e.at[key] = time.Unix(0, ev.GetCreatedAt())
 			}
 			e.mu.Unlock()
@@ -278,7 +291,8 @@ func momentOf(h timeline.History, want timeline.Moment) (time.Time, error) {
 			return m.At, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("the timeline of %s does not say when: %s %s of %s/%d", h.Name, want.What, want.Edge, want.Container, want.Attempt)
+	return time.Time{}, fmt.Errorf("the timeline of %s does not say when: %s %s of %s/%d", h.Name, want.What, want.Edge,
+		want.Container, want.Attempt)
 }
 
 func isReady(p *corev1.Pod) bool {

@@ -59,7 +59,8 @@ func run() error {
 	if err != nil || s.out == "" {
 		return err
 	}
-	return writeReport(s.out, text, conditions{settings: s, machine: lookAtMachine(), before: before, after: load(), at: time.Now()})
+	return writeReport(s.out, text, conditions{settings: s, machine: lookAtMachine(), before: before, after: load(),
+		at: time.Now()})
 }
 
 func parse(args []string) (settings, error) {
@@ -72,7 +73,8 @@ func parse(args []string) (settings, error) {
 	f.DurationVar(&s.idle, "idle", time.Minute, "how long an idle server is watched")
 	f.DurationVar(&s.settle, "settle", 20*time.Second, "quiet time before that")
 	f.StringVar(&s.wherry, "wherry", "bin/wherry", "program to measure")
-	f.StringVar(&s.dir, "dir", "", "folder for everything the benchmarks make (default: a new one below /tmp, removed at the end)")
+	f.StringVar(&s.dir, "dir", "",
+		"folder for everything the benchmarks make (default: a new one below /tmp, removed at the end)")
 	f.StringVar(&s.out, "o", "", "write the table to this file (default: docs/benchmarks.md if all rows are measured)")
 	f.StringVar(&s.logs, "log-level", "", "log level of the measured server; its log goes to the terminal")
 	if err := f.Parse(args); err != nil {
@@ -115,6 +117,7 @@ func allRows() []row {
 		{name: "debug", measure: (*bench).debugSessions},
 		{name: "trust", measure: (*bench).trust},
 		{name: "many", measure: (*bench).manyPods},
+		{name: "shims", measure: (*bench).shims, own: true},
 		{name: "deployment", measure: (*bench).oneReplica},
 		{name: "replicas", measure: (*bench).manyReplicas},
 		{name: "services", measure: (*bench).services},

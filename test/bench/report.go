@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// result is one line of the table. One of Figure, Bytes and Share is what was measured; one of the limits that belong to it may
-// be set.
+// result is one line of the table. One of Figure, Bytes and Share is what was measured; one of the limits that belong
+// to it may be set.
 type result struct {
 	What string
 	Note string // beside the figure
@@ -72,13 +72,15 @@ func (r result) verdict() (target, verdict string) {
 		most := time.Duration(r.MaxRatio * float64(r.Bare))
 		return fmt.Sprintf("≤ %g × bare", r.MaxRatio), over(float64(r.Figure), float64(most), ms(r.Figure-most))
 	case r.MaxOver > 0:
-		return "≤ bare + " + ms(r.MaxOver), over(float64(r.Figure), float64(r.Bare+r.MaxOver), ms(r.Figure-r.Bare-r.MaxOver))
+		return "≤ bare + " + ms(r.MaxOver), over(float64(r.Figure), float64(r.Bare+r.MaxOver),
+			ms(r.Figure-r.Bare-r.MaxOver))
 	case r.Limit > 0:
 		return "≤ " + ms(r.Limit), over(float64(r.Figure), float64(r.Limit), ms(r.Figure-r.Limit))
 	case r.MaxBytes > 0:
 		return "≤ " + mib(r.MaxBytes), over(float64(r.Bytes), float64(r.MaxBytes), mib(r.Bytes-r.MaxBytes))
 	case r.MaxShare > 0:
-		return fmt.Sprintf("≤ %.1f %%", 100*r.MaxShare), over(r.Share, r.MaxShare, fmt.Sprintf("%.2f %%", 100*(r.Share-r.MaxShare)))
+		return fmt.Sprintf("≤ %.1f %%", 100*r.MaxShare), over(r.Share, r.MaxShare,
+			fmt.Sprintf("%.2f %%", 100*(r.Share-r.MaxShare)))
 	}
 	return "–", "–"
 }
@@ -136,7 +138,8 @@ func lookAtMachine() string {
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		groups = "v2"
 	}
-	return fmt.Sprintf("%d × %s, %d GiB, Linux %s, cgroup %s, %s", runtime.NumCPU(), cpu, (total+1<<19)>>20, strings.TrimSpace(string(kernel)), groups, runtime.Version())
+	return fmt.Sprintf("%d × %s, %d GiB, Linux %s, cgroup %s, %s", runtime.NumCPU(), cpu, (total+1<<19)>>20,
+		strings.TrimSpace(string(kernel)), groups, runtime.Version())
 }
 
 func load() string {

@@ -93,8 +93,10 @@ func answered(ctx context.Context, address string, should bool) (time.Time, erro
 }
 
 func (b *bench) makeService(ctx context.Context, name string, selector map[string]string) (address string, err error) {
-	s, err := b.api.client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(servedPort)}}}},
+	s, err := b.api.client.CoreV1().Services(namespace).Create(ctx,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 80,
+				TargetPort: intstr.FromInt32(servedPort)}}}},
 		metav1.CreateOptions{})
 	if err != nil {
 		return "", err
@@ -109,7 +111,8 @@ func (b *bench) dropService(ctx context.Context, name string) error {
 // lead makes a service without a selector lead to an address, or nowhere.
 func (b *bench) lead(ctx context.Context, name, to string) error {
 	port := int32(servedPort)
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{discoveryv1.LabelServiceName: name}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new(string), Port: &port}}}
 	if to != "" {
 		slice.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{to}}}
@@ -143,7 +146,8 @@ func (b *bench) firstConnection(ctx context.Context, _ string) ([]result, error)
 			took["first"] = append(took["first"], seen.Sub(begun))
 		}
 	}
-	return []result{{What: "Service created → first connection through its address", Figure: took.median("first"), Limit: 100 * time.Millisecond}}, nil
+	return []result{{What: "Service created → first connection through its address", Figure: took.median("first"),
+		Limit: 100 * time.Millisecond}}, nil
 }
 
 // newEndpoint: from when an endpoint is stored to the first connection that comes to it.
@@ -171,7 +175,8 @@ func (b *bench) newEndpoint(ctx context.Context, pod string) ([]result, error) {
 			return nil, err
 		}
 	}
-	return []result{{What: "endpoint stored → in the rules, by the first connection that comes to it", Figure: took.median("in"), Limit: 30 * time.Millisecond}},
+	return []result{{What: "endpoint stored → in the rules, by the first connection that comes to it",
+			Figure: took.median("in"), Limit: 30 * time.Millisecond}},
 		b.dropService(ctx, name)
 }
 
@@ -208,8 +213,10 @@ func (b *bench) throughService(ctx context.Context, pod string) (results []resul
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, result{What: fmt.Sprintf("a connection from pod to pod through a Service, beside %d others (bare: to the pod's address)", more),
-			Figure: s[0].median("all"), Bare: s[1].median("all"), MaxRatio: 1.03, Note: fmt.Sprintf("%.0f a second", 1/s[0].median("all").Seconds())})
+		results = append(results,
+			result{What: fmt.Sprintf("a connection from pod to pod through a Service, beside %d others (bare: to the pod's address)", more),
+				Figure: s[0].median("all"), Bare: s[1].median("all"), MaxRatio: 1.03,
+				Note: fmt.Sprintf("%.0f a second", 1/s[0].median("all").Seconds())})
 	}
 	err = each(oneMore, 16, func(i int) error { return b.dropService(ctx, fmt.Sprintf("more-%d", i)) })
 	return results, errors.Join(err, b.dropService(ctx, name))
@@ -234,8 +241,10 @@ func (b *bench) askedNames(ctx context.Context, _ string) ([]result, error) {
 	}
 	perQuestion := took.median("all many")
 	return []result{
-		{What: "name of a Service, asked for in a pod (median of one after the other)", Figure: took.median("one"), Limit: time.Millisecond},
-		{What: "… 8 at a time, time for each", Figure: perQuestion, Limit: 100 * time.Microsecond, Note: fmt.Sprintf("%.0f a second", 1/perQuestion.Seconds())},
+		{What: "name of a Service, asked for in a pod (median of one after the other)", Figure: took.median("one"),
+			Limit: time.Millisecond},
+		{What: "… 8 at a time, time for each", Figure: perQuestion, Limit: 100 * time.Microsecond,
+			Note: fmt.Sprintf("%.0f a second", 1/perQuestion.Seconds())},
 	}, b.dropService(ctx, name)
 }
 
@@ -268,7 +277,8 @@ func (b *bench) startToName(ctx context.Context) ([]result, error) {
 		}
 		took["name"] = append(took["name"], d)
 	}
-	return []result{{What: "server start, empty data folder → an app behind a Service answers a pod by name", Figure: took.median("name"), Limit: 3 * time.Second}}, nil
+	return []result{{What: "server start, empty data folder → an app behind a Service answers a pod by name",
+		Figure: took.median("name"), Limit: 3 * time.Second}}, nil
 }
 
 func (b *bench) named(ctx context.Context, dir string) (took time.Duration, err error) {
@@ -279,7 +289,8 @@ func (b *bench) named(ctx context.Context, dir string) (took time.Duration, err 
 	own := &bench{settings: b.settings, image: b.image, server: v}
 	defer func() { err = errors.Join(err, own.disconnect(), v.purge()) }()
 	begun := v.begun
-	err = v.poll(ctx, "kubeconfig", time.Millisecond, func() bool { _, err := os.Stat(kubeconfig(v.dataDir)); return err == nil })
+	err = v.poll(ctx, "kubeconfig", time.Millisecond,
+		func() bool { _, err := os.Stat(kubeconfig(v.dataDir)); return err == nil })
 	if err == nil {
 		err = v.ready(ctx)
 	}

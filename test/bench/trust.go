@@ -31,8 +31,8 @@ const (
 	watched    = 100 // pods that are made under the eyes of the watchers
 )
 
-// trust: what it costs that a server trusts nobody. One side is a user whose rights are two role bindings, in a namespace with Pod
-// Security, with the audit log; the other the administrator of a server without any of these.
+// trust: what it costs that a server trusts nobody. One side is a user whose rights are two role bindings, in a
+// namespace with Pod Security, with the audit log; the other the administrator of a server without any of these.
 func (b *bench) trust(ctx context.Context) (results []result, err error) {
 	on, err := b.side(ctx, "trust-on")
 	if err != nil {
@@ -70,8 +70,11 @@ func (b *bench) trust(ctx context.Context) (results []result, err error) {
 	n := creators * createdPer
 	rate := func(d time.Duration) float64 { return float64(n) / d.Seconds() }
 	fresh, bare := s[0].median("creates"), s[1].median("creates")
-	results = append(results, result{What: fmt.Sprintf("%d pods created by %d clients, RBAC + audit + Pod Security on (bare: off)", n, creators),
-		Figure: fresh, Bare: bare, MaxRatio: 1 / 0.8, Note: fmt.Sprintf("%.0f a second; off %.0f", rate(fresh), rate(bare))})
+	results = append(results,
+		result{What: fmt.Sprintf("%d pods created by %d clients, RBAC + audit + Pod Security on (bare: off)", n,
+			creators),
+			Figure: fresh, Bare: bare, MaxRatio: 1 / 0.8, Note: fmt.Sprintf("%.0f a second; off %.0f", rate(fresh),
+				rate(bare))})
 	more, err := b.crowd(ctx, on)
 	return append(results, more...), err
 }
@@ -88,14 +91,16 @@ func (b *bench) side(ctx context.Context, name string, flags ...string) (*server
 	return v, nil
 }
 
-// limitedUser makes a service account that may edit the namespace, which must keep to Pod Security's baseline, and returns its token.
+// limitedUser makes a service account that may edit the namespace, which must keep to Pod Security's baseline, and
+// returns its token.
 func limitedUser(ctx context.Context, dataDir string) (token *string, err error) {
 	client, err := connect(dataDir)
 	if err != nil {
 		return nil, err
 	}
 	labels := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/audit":"restricted"}}}`
-	if _, err := client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, []byte(labels), metav1.PatchOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, []byte(labels),
+		metav1.PatchOptions{}); err != nil {
 		return nil, err
 	}
 	const name = "creator"
@@ -113,7 +118,8 @@ func limitedUser(ctx context.Context, dataDir string) (token *string, err error)
 	}
 	hour := int64(3600)
 	made, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &hour}}, metav1.CreateOptions{})
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &hour}},
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +163,8 @@ func createAtOnce(ctx context.Context, clients []kubernetes.Interface) (time.Dur
 	for i, client := range clients {
 		group.Go(func() {
 			for j := range createdPer {
-				if _, err := client.CoreV1().Pods(namespace).Create(ctx, idlePod(fmt.Sprintf("p-%d-%d", i, j)), metav1.CreateOptions{}); err != nil {
+				if _, err := client.CoreV1().Pods(namespace).Create(ctx, idlePod(fmt.Sprintf("p-%d-%d", i, j)),
+					metav1.CreateOptions{}); err != nil {
 					errs[i] = err
 					return
 				}
@@ -218,7 +225,8 @@ func fill(ctx context.Context, clients []kubernetes.Interface) error {
 	for i, client := range clients {
 		group.Go(func() {
 			for n := next.Add(1); n <= manyPods; n = next.Add(1) {
-				if _, err := client.CoreV1().Pods(namespace).Create(ctx, idlePod(fmt.Sprintf("many-%d", n)), metav1.CreateOptions{}); err != nil {
+				if _, err := client.CoreV1().Pods(namespace).Create(ctx, idlePod(fmt.Sprintf("many-%d", n)),
+					metav1.CreateOptions{}); err != nil {
 					errs[i] = err
 					return
 				}

@@ -23,7 +23,8 @@ import (
 func (c *apiClient) awaitPod(ctx context.Context, p *corev1.Pod, ok func(*corev1.Pod) bool) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	w, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + p.Name, ResourceVersion: p.ResourceVersion})
+	w, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + p.Name,
+		ResourceVersion: p.ResourceVersion})
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -54,7 +55,8 @@ func (b *bench) restarts(ctx context.Context) ([]result, error) {
 			clear(took)
 		}
 	}
-	return []result{{What: "container's end, by the runtime's event → its restart issued (no back-off due)", Figure: took.median("event"), Limit: 20 * time.Millisecond,
+	return []result{{What: "container's end, by the runtime's event → its restart issued (no back-off due)",
+		Figure: took.median("event"), Limit: 20 * time.Millisecond,
 		Note: ms(took.median("process")) + " after the process itself ended"}}, b.bare.nothingLeft(ctx)
 }
 
@@ -85,7 +87,8 @@ func (b *bench) restartOnce(ctx context.Context, name string, ends *endings, too
 		return err
 	}
 	end, err1 := momentOf(h, timeline.Moment{What: timeline.Exited, Container: "main"})
-	start, err2 := momentOf(h, timeline.Moment{What: timeline.Start, Edge: timeline.Begin, Container: "main", Attempt: 1})
+	start, err2 := momentOf(h, timeline.Moment{What: timeline.Start, Edge: timeline.Begin, Container: "main",
+		Attempt: 1})
 	event, err3 := ends.of(string(uid), "main")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
@@ -109,17 +112,20 @@ func (b *bench) endOf(ctx context.Context, p *corev1.Pod) error {
 	return nil
 }
 
-// readiness: a file that a readiness probe looks for comes and goes; from the probe's other answer to the watch's other condition.
+// readiness: a file that a readiness probe looks for comes and goes; from the probe's other answer to the watch's other
+// condition.
 func (b *bench) readiness(ctx context.Context) ([]result, error) {
 	dir := filepath.Join(b.dir, "ready")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	p := pod("ready")
-	p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}}}}
+	p.Spec.Volumes = []corev1.Volume{{Name: "v",
+		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}}}}
 	c := &p.Spec.Containers[0]
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
-	c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 1, ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"there", "/v/file"}}}}
+	c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 1,
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"there", "/v/file"}}}}
 	p, err := b.api.client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
@@ -166,5 +172,6 @@ func (b *bench) readiness(ctx context.Context) ([]result, error) {
 	if _, err := b.awaitClean(ctx, []types.UID{p.UID}); err != nil {
 		return nil, err
 	}
-	return []result{{What: "readiness probe's verdict → the pod's other Ready condition seen by a watch", Figure: took.median("seen"), Limit: 50 * time.Millisecond}}, b.bare.nothingLeft(ctx)
+	return []result{{What: "readiness probe's verdict → the pod's other Ready condition seen by a watch",
+		Figure: took.median("seen"), Limit: 50 * time.Millisecond}}, b.bare.nothingLeft(ctx)
 }

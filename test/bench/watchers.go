@@ -24,8 +24,8 @@ func dialer() func(ctx context.Context, network, address string) (net.Conn, erro
 	return d.DialContext
 }
 
-// fanOut has many watch while pods are made, and returns how long after the last create the last watcher had seen them all. One
-// whose watch ends before is an error.
+// fanOut has many watch while pods are made, and returns how long after the last create the last watcher had seen them
+// all. One whose watch ends before is an error.
 func fanOut(ctx context.Context, dataDir string, maker kubernetes.Interface) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -45,7 +45,8 @@ func fanOut(ctx context.Context, dataDir string, maker kubernetes.Interface) (ti
 		group.Go(func() { seen[i], errs[i] = sawAll(ctx, w) })
 	}
 	for i := range watched {
-		if _, err := maker.CoreV1().Pods(namespace).Create(ctx, idlePod(fmt.Sprintf("seen-%d", i)), metav1.CreateOptions{}); err != nil {
+		if _, err := maker.CoreV1().Pods(namespace).Create(ctx, idlePod(fmt.Sprintf("seen-%d", i)),
+			metav1.CreateOptions{}); err != nil {
 			return 0, err
 		}
 	}

@@ -3,8 +3,10 @@
 package cluster
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +37,7 @@ spec:
   containers:
   - name: main
     image: ` + image + `
-    command: [/bin/busybox, sh, -c, "echo hello > /tmp/f; while :; do /bin/busybox sleep 1000; done"]
+    command: [/bin/busybox, sh, -c, "echo hello > /tmp/f; exec /bin/busybox sleep 100000"]
     env: [{name: COLOUR, value: green}]
     volumeMounts: [{name: tmp, mountPath: /tmp}]
     securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
@@ -50,6 +52,24 @@ apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: infra}
 spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: "` + image + `", command: [/bin/busybox, sleep, "10000"]}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: front, namespace: infra}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: front}}
+  template:
+    metadata: {labels: {app: front}}
+    spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: "` + image + `", command: [/bin/busybox, sh, -c, "echo front > /f; exec /bin/busybox sleep 100000"]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: held, namespace: infra}
+spec:
+  terminationGracePeriodSeconds: 0
+  initContainers: [{name: migrate, image: "` + image + `", command: [/bin/busybox, sh, -c, "exit 3"]}]
+  containers: [{name: main, image: "` + image + `", command: [/bin/busybox, sleep, "10000"]}]
 ---
 apiVersion: v1
 kind: Pod
@@ -115,6 +135,15 @@ func shell(t *testing.T, a, ann user) {
 		t.Errorf("what is typed: %s", r)
 	}
 	ann.says("busybox", "debug", "-n", "shop", "web", "--target", "main", "--", "ps")
+	a.kubectl("rollout", "status", "-n", "infra", "deployment/front", "--timeout=60s")
+	if r := ann.wherry("debug", "-n", "infra", "deployment/front", "--", "cat", "/c/main/f"); r.code != 0 || r.out != "front\n" ||
+		!strings.HasPrefix(r.err, "deployment/front: pod front-") || !strings.Contains(r.err, "the newest of 2 that run") {
+		t.Errorf("a pod of a Deployment: %s", r)
+	}
+	ann.says("front", "exec", "-n", "infra", "deploy/front", "-m", "wherry.dev/toolbox", "--", "cat", "/c/main/f")
+	ann.says("f", "cp", "-q", "infra/deployment/front:/f", "-")
+	ann.refused("there is deployment/front: it means one of its pods", "debug", "-n", "infra", "front", "--", "true")
+	ann.refused("it waits for init container migrate, which fails with exit code 3", "debug", "-n", "infra", "held", "--", "true")
 	if after := a.kubectl("get", "pod", "-n", "shop", "web", "-o", "jsonpath={.spec}"); after != before {
 		t.Errorf("the pod was changed:\n%s\n%s", before, after)
 	}
@@ -153,6 +182,14 @@ func copies(t *testing.T, ann, lou user) {
 	if out, err := exec.Command("cmp", big, big+".cut").CombinedOutput(); err != nil {
 		t.Errorf("after a cut: %s", out)
 	}
+	piped := ann.through(8<<20).wherry("cp", "-c", "main", "shop/web:/tmp/big", "-")
+	archive := tar.NewReader(strings.NewReader(piped.out))
+	_, err := archive.Next()
+	text, rerr := io.ReadAll(archive)
+	if piped.code != 0 || !strings.Contains(piped.err, "goes on from where it was") || err != nil || rerr != nil ||
+		!bytes.Equal(text, bytes.Repeat([]byte("0123456789abcdef"), 1<<20)) {
+		t.Errorf("a cut copy to standard output: code %d, %d bytes, %v, %v, %s", piped.code, len(text), err, rerr, piped.err)
+	}
 	ann.says("", "debug", "-n", "shop", "web", "--target", "main", "--", "rm", "/proc/1/root/tmp/big")
 	ann.says("", "exec", "-n", "shop", "web", "-m", "wherry.dev/toolbox", "--writable", "--", "sh", "-c",
 		"ln -s /etc/shadow /c/main/tmp/out; ln -s ../../../../../../etc/shadow /c/main/tmp/up")
@@ -173,7 +210,9 @@ func copies(t *testing.T, ann, lou user) {
 
 // sessions: they are listed and can be stopped, and end with their time (DA-09).
 func sessions(t *testing.T, ann user) {
-	long := ann.command(t.Context(), "WHERRY", "debug", "-n", "shop", "web", "--target", "main", "--", "sleep", "1000")
+	// What it leaves is not left to the first process of the container, which reaps nobody.
+	long := ann.command(t.Context(), "WHERRY", "debug", "-n", "shop", "web", "--target", "main", "--", "sh", "-c",
+		"sleep 1000 & (setsid sleep 1000 &); sleep 1000")
 	var errs bytes.Buffer
 	long.Stderr = &errs
 	if err := long.Start(); err != nil {
@@ -194,16 +233,30 @@ func sessions(t *testing.T, ann user) {
 	if err := long.Wait(); err == nil || !strings.Contains(errs.String(), "stopped by") {
 		t.Errorf("the stopped session: %v, %s", err, errs.String())
 	}
-	if r := ann.wherry("debug", "-n", "shop", "web", "--target", "main", "--ttl", "1s", "--", "sleep", "1000"); r.code == 0 ||
+	if r := ann.wherry("debug", "-n", "shop", "web", "--target", "main", "--ttl", "1s", "--", "sh", "-c", "sleep 1000 & sleep 1000"); r.code == 0 ||
 		!strings.Contains(r.err, "time limit") {
 		t.Errorf("a session that has had its time: %s", r)
+	}
+	ann.noneDefunct("shop", "web", "main")
+	if r := ann.wherry("debug", "-n", "shop", "web", "--target", "main", "--memory", "30Mi", "--", "sh", "-c", "head -c 100000000 /dev/zero | sort; exit $?"); r.code != 137 ||
+		!strings.Contains(r.err, "the session has ended: it has reached its memory limit of 30Mi (--memory)") {
+		t.Errorf("a session one of whose programs takes too much memory: %s", r)
 	}
 	await(t, "nothing is left", func() bool { return len(debugProcesses(t)) == 0 })
 }
 
+// noneDefunct: DA-09: sessions have left no process in a container that waits to be reaped.
+func (u user) noneDefunct(namespace, pod, container string) {
+	u.t.Helper()
+	await(u.t, "the end of what is defunct", func() bool { // the machine's own first process may take its time
+		r := u.wherry("debug", "-q", "-n", namespace, pod, "--target", container, "--", "ps")
+		return r.code == 0 && !strings.Contains(r.out, " Z ")
+	})
+}
+
 // killed: an agent that is killed in a session leaves nothing, and is there again (DA-09).
 func killed(t *testing.T, a, ann user) {
-	long := ann.begun("sleep 1000")
+	long := ann.begun("(setsid sleep 1000 &); sleep 1000")
 	for _, pid := range agents(t) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatalf("process %d: %v", pid, err)
@@ -214,6 +267,7 @@ func killed(t *testing.T, a, ann user) {
 	}
 	await(t, "nothing is left", func() bool { return len(debugProcesses(t)) == 0 })
 	a.kubectl("rollout", "status", "-n", "wherry-debug", "daemonset/wherry-debug-agent", "--timeout=60s")
+	ann.noneDefunct("shop", "web", "main")
 	ann.says("again", "debug", "-n", "shop", "web", "--target", "main", "--", "echo", "again")
 }
 

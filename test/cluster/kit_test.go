@@ -201,7 +201,7 @@ func debugProcesses(t *testing.T) []string {
 }
 
 // await waits for what has no event to wait for.
-func await(t *testing.T, what string, done func() bool) {
+func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !done(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {

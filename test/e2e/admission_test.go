@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,10 +39,11 @@ func TestNodeAdmission(t *testing.T) {
 			t.Errorf("PL-20 %s: %q: %s; want %q: %s", name, p.Status.Reason, p.Status.Message, reason, message)
 		}
 		k.WaitEvent(name, reason, message)
-		for _, c := range p.Status.ContainerStatuses {
-			if c.ContainerID != "" {
-				t.Errorf("PL-20 %s: container %s was made", name, c.Name)
-			}
+		if len(p.Status.ContainerStatuses) > 0 {
+			t.Errorf("PL-20 %s: it has statuses of containers: %+v", name, p.Status.ContainerStatuses)
+		}
+		if row := k.Kubectl("get", "pod", name, "--no-headers").Out; !regexp.MustCompile(`^` + name + ` +0/1 +` + regexp.QuoteMeta(reason) + ` `).MatchString(row) {
+			t.Errorf("PL-20 %s: kubectl get shows %q", name, row)
 		}
 	}
 	requests := func(name, amount string) string {

@@ -100,8 +100,8 @@ func SteppedBuild(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shim := filepath.Join(dir, "containerd-shim-runc-v2")
-	if err := overlayBuild(ctx, dir, replace, shim, "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+	shim := filepath.Join(dir, "wherry-shim")
+	if err := overlayBuild(ctx, dir, replace, shim, "github.com/wherryproject/wherry/cmd/wherry-shim",
 		"-tags", "no_grpc"); err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func SteppedBuild(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("packing the shim: %w: %s", err, out)
 	}
 	with := maps.Clone(replace)
-	with[filepath.Join(bundle, filepath.Base(packed))], with[filepath.Join(bundle, sumsFile)] = shim, sums
+	with[filepath.Join(bundle, filepath.Base(packed))], with[filepath.Join(bundle, sumsFile)] = packed, sums
 	wherry := filepath.Join(dir, "wherry")
 	return wherry, overlayBuild(ctx, dir, with, wherry, "github.com/wherryproject/wherry/cmd/wherry")
 }

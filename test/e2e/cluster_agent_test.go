@@ -114,7 +114,7 @@ func makesPod(t testing.TB, d *Containerd, name, uid string) (stop func()) {
 
 func startAgent(t *testing.T, d *Containerd, pki *agenttest.PKI) *agentRun {
 	cmd := exec.Command(world(t).Wherry, append([]string{"cluster-agent", "--node", "n1", "--listen", "127.0.0.1:0", "--in-place",
-		"--cri-socket", d.socket}, pki.Files("n1")...)...)
+		"--cri-socket", d.socket, "--kit", filepath.Join(t.TempDir(), "kit")}, pki.Files("n1")...)...)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/wherryproject/wherry/test/images"
 )
 
-// Containerd is Debian's containerd, of the package that `tools/setup.sh containerd` unpacks (or that is installed), on folders
-// of its own. It is never run as a service.
+// Containerd is Debian's containerd, of the package that `tools/setup.sh containerd` unpacks (or that is installed), on
+// folders of its own. It is never run as a service.
 type Containerd struct {
 	dir    string
 	socket string
@@ -63,8 +63,8 @@ func StartContainerd(t testing.TB) *Containerd {
 	return d
 }
 
-// configure writes containerd's configuration. Pods are on the host's network, unless Bridge gives them another, so its CNI is only there
-// to be ready.
+// configure writes containerd's configuration. Pods are on the host's network, unless Bridge gives them another, so its
+// CNI is only there to be ready.
 func (d *Containerd) configure(t testing.TB) {
 	t.Helper()
 	files := map[string]string{
@@ -102,8 +102,8 @@ state = "DIR/state"
 	}
 }
 
-// Bridge puts pods on a bridge, by Debian's CNI plug-ins, until the test's end. The runtime is started again for that. The test is skipped
-// where they are not installed.
+// Bridge puts pods on a bridge, by Debian's CNI plug-ins, until the test's end. The runtime is started again for that.
+// The test is skipped where they are not installed.
 func (d *Containerd) Bridge(t testing.TB, name, subnet string) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(d.dir, "cni"), 0o755); err != nil {

@@ -34,9 +34,9 @@ func (d *Docker) CRI(t testing.TB) string {
 	}
 	defer log.Close()
 	cmd := exec.Command(program, "--container-runtime-endpoint", endpoint, "--docker-endpoint", "unix://"+d.Socket,
-		"--cri-dockerd-root-directory", filepath.Join(dir, "cri-dockerd"), "--cni-cache-dir", filepath.Join(dir, "cni-cache"),
-		"--cni-conf-dir", filepath.Join(dir, "net.d"), "--pod-infra-container-image", images.ToolRef, "--network-plugin", "",
-		"--streaming-bind-addr", "127.0.0.1:0")
+		"--cri-dockerd-root-directory", filepath.Join(dir, "cri-dockerd"), "--cni-cache-dir",
+		filepath.Join(dir, "cni-cache"), "--cni-conf-dir", filepath.Join(dir, "net.d"), "--pod-infra-container-image",
+		images.ToolRef, "--network-plugin", "", "--streaming-bind-addr", "127.0.0.1:0")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -153,7 +153,10 @@ func debugsDocker(t *testing.T) {
 		if got := caps("sysadmin"); !strings.HasSuffix(got, "Seccomp: 0") {
 			t.Errorf("DA-04 sysadmin: %s", got)
 		}
-		h.wherry("debug", "docker:web", "--memory", "24Mi", "--", "sh", "-c", "head -c 64m /dev/zero | tail -c 64m | wc -c; echo over").HasNot("67108864")
+		h.wherry("debug", "docker:web", "--memory", "24Mi", "--", "sh", "-c", "head -c 64m /dev/zero | tail -c 64m | wc -c; echo over").HasNot("67108864").
+			Says("killed: it has reached its memory limit of 24Mi (--memory)")
+		h.wherry("debug", "docker:web", "--memory", "24Mi", "--", "tail", "-c", "64m", "/dev/zero").exits(137).
+			Says("the session has ended: it has reached its memory limit of 24Mi (--memory)")
 		h.wherry("debug", "docker:web", "--memory", "1Ki").exits(2).Says("--memory", "8Mi")
 		h.nothingLeft()
 	})
@@ -171,12 +174,21 @@ func debugsDocker(t *testing.T) {
 		h.wherry("debug", "docker:brief", "--", "sleep", "1000").exits(137).Says("docker:brief has ended")
 		docker.Run(t, "rm", "-f", "brief")
 		stopped := make(chan Result, 1)
-		go func() { stopped <- h.wherry("debug", "docker:web", "--", "sleep", "1000") }()
+		go func() {
+			defer close(stopped) // also of one that has failed
+			stopped <- h.wherry("debug", "docker:web", "--", "sleep", "1000")
+		}()
 		await(t, "a session", func() bool { return strings.Contains(h.wherry("ps", "--sessions").Out, "sleep 1000") })
 		h.wherry("debug", "stop", "docker:web").exits(0).Has("of docker:web stopped")
-		(<-stopped).exits(137).Says("stopped by root")
+		r, ok := <-stopped
+		if !ok {
+			t.FailNow()
+		}
+		r.exits(137).Says("stopped by root")
 		h.wherry("debug", "stop", "docker:web").exits(1).Says("no debug session")
-		killed := exec.Command(world(t).Wherry, "debug", "docker:web", "--", "sh", "-c", "echo up; sleep 1000 & sleep 1000")
+		// Its first process reaps nobody.
+		docker.Run(t, "run", "-d", "--name", "lazy", "--network", "none", images.BusyboxRef, "sleep", "100000")
+		killed := exec.Command(world(t).Wherry, "debug", "docker:lazy", "--", "sh", "-c", "(setsid sleep 1000 &); echo up; sleep 1000 & sleep 1000")
 		killed.Env = append(os.Environ(), h.env...)
 		out, err := killed.StdoutPipe()
 		if err == nil {
@@ -193,6 +205,15 @@ func debugsDocker(t *testing.T) {
 		}
 		_ = killed.Wait() // it was killed
 		h.nothingLeft()
+		h.wherry("debug", "docker:lazy", "--ttl", "1s", "--", "sh", "-c", "sleep 1000 & sleep 1000").exits(137)
+		h.wherry("debug", "docker:lazy", "--", "sh", "-c", "(setsid sleep 1000 &); sleep 1000 & exit 4").exits(4)
+		for line := range strings.Lines(h.wherry("debug", "docker:lazy", "--", "ps").exits(0).Out) {
+			// The session's own first process is the machine's to reap when all that was above it was killed.
+			if strings.Contains(line, " Z ") && !strings.Contains(line, "[.wherry]") || strings.HasSuffix(line, " 1000\n") {
+				t.Errorf("DA-09 a process of a session is left: %s", line)
+			}
+		}
+		docker.Run(t, "rm", "-f", "lazy")
 		told := exec.Command(world(t).Wherry, "debug", "docker:web", "--", "sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait")
 		told.Env = killed.Env
 		if out, err = told.StdoutPipe(); err == nil {

@@ -68,6 +68,15 @@ spec:
 	k.says("db-0", "c", "wget -qO- http://web/hostname | cut -d- -f1", "web")
 	k.resolves("db-0", "a", "db-1.db."+k.Namespace+".svc.cluster.local", "Address: ")
 
+	// DA-05: an object's name means one of its pods, here as on clusters of others.
+	for _, of := range []string{"deployment/web", "sts/db", "daemonset/each", "svc/web"} {
+		k.wherry(nil, "exec", of, "-m", "wherry.dev/toolbox", "--", "ls", "/c").exits(0).Says(": pod ")
+	}
+	k.wherry(nil, "debug", "ds/each", "--", "true").exits(0).Says("daemonset/each: pod each-", "the only one that runs")
+	k.wherry(nil, "cp", "statefulset/db:/bin/busybox", t.TempDir()).exits(0).Says("the newest of 2 that run")
+	k.wherry(nil, "debug", "web", "--", "true").exits(1).Says("there is deployment/web and service/web: each means one of its pods")
+	k.wherry(nil, "debug", "deployment/none", "--", "true").exits(1).Says("none")
+
 	k.Kubectl("scale", "deployment/web", "--replicas=3")
 	k.Kubectl("rollout", "status", "deployment/web", "--timeout=60s")
 	k.Kubectl("set", "env", "deployment/web", "EDITION=2")

@@ -39,17 +39,20 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 		t.Skip("Debian's Docker is not here: run tools/setup.sh docker, or apt-get install docker.io")
 	}
 	dir := filepath.Join(on.dir, "docker")
-	d := &Docker{Socket: filepath.Join(on.dir, "d.sock"), client: filepath.Join(root, "usr/bin/docker"), containerd: on.socket}
+	d := &Docker{Socket: filepath.Join(on.dir, "d.sock"), client: filepath.Join(root, "usr/bin/docker"),
+		containerd: on.socket}
 	log, err := os.Create(filepath.Join(on.dir, "docker.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(daemon, "--data-root", dir, "--exec-root", filepath.Join(on.dir, "docker-run"), "--host", "unix://"+d.Socket,
-		"--pidfile", filepath.Join(on.dir, "docker.pid"), "--containerd", on.socket, "--bridge", "none", "--iptables=false", "--ip6tables=false",
-		"--add-runtime", "here="+d.runtime(t), "--default-runtime", "here")
+	cmd := exec.Command(daemon, "--data-root", dir, "--exec-root", filepath.Join(on.dir, "docker-run"), "--host",
+		"unix://"+d.Socket, "--pidfile", filepath.Join(on.dir, "docker.pid"), "--containerd", on.socket, "--bridge",
+		"none", "--iptables=false", "--ip6tables=false", "--add-runtime", "here="+d.runtime(t), "--default-runtime",
+		"here")
 	cmd.Env = append(os.Environ(), "PATH="+on.bin+":"+filepath.Join(filepath.Dir(on.bin), "sbin")+":"+os.Getenv("PATH"),
-		"LD_LIBRARY_PATH="+filepath.Join(root, "lib/x86_64-linux-gnu")+":"+filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
+		"LD_LIBRARY_PATH="+filepath.Join(root, "lib/x86_64-linux-gnu")+":"+
+			filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -62,7 +65,8 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 		<-ended
 		// The machine's network, for containers that are on it, which it leaves; there is none if no container was.
 		left := filepath.Join(on.dir, "docker-run/netns/default")
-		if err := syscall.Unmount(left, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EINVAL) {
+		if err := syscall.Unmount(left, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.ENOENT) &&
+			!errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%s: %v", left, err)
 		}
 	})
@@ -70,8 +74,8 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 	return d
 }
 
-// runtime writes a program that is runc, but for an OOM score below this process' own: to set one takes a capability that a
-// machine which is a container itself may lack, and cri-dockerd gives sandboxes -998.
+// runtime writes a program that is runc, but for an OOM score below this process' own: to set one takes a capability
+// that a machine which is a container itself may lack, and cri-dockerd gives sandboxes -998.
 func (d *Docker) runtime(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(d.Socket), "runc-here")

@@ -18,7 +18,8 @@ import (
 	"github.com/wherryproject/wherry/test/images"
 )
 
-// Etcd is an etcd process behind TLS with client certificates, for servers that keep their objects in one of somebody else's.
+// Etcd is an etcd process behind TLS with client certificates, for servers that keep their objects in one of somebody
+// else's.
 type Etcd struct {
 	t        testing.TB
 	path     string
@@ -69,9 +70,10 @@ func (e *Etcd) write(name string, data []byte) string {
 // Start returns when etcd says that it serves its clients.
 func (e *Etcd) Start() {
 	e.t.Helper()
-	e.cmd = exec.Command(e.path, "--data-dir", filepath.Join(e.dir, "data"), "--listen-client-urls", e.endpoint, "--advertise-client-urls", e.endpoint,
-		"--listen-peer-urls", fmt.Sprintf("http://127.0.0.1:%d", FreePort(e.t)), "--cert-file", filepath.Join(e.dir, "serving.crt"),
-		"--key-file", filepath.Join(e.dir, "serving.key"), "--trusted-ca-file", filepath.Join(e.dir, "ca.crt"), "--client-cert-auth")
+	e.cmd = exec.Command(e.path, "--data-dir", filepath.Join(e.dir, "data"), "--listen-client-urls", e.endpoint,
+		"--advertise-client-urls", e.endpoint, "--listen-peer-urls", fmt.Sprintf("http://127.0.0.1:%d", FreePort(e.t)),
+		"--cert-file", filepath.Join(e.dir, "serving.crt"), "--key-file", filepath.Join(e.dir, "serving.key"),
+		"--trusted-ca-file", filepath.Join(e.dir, "ca.crt"), "--client-cert-auth")
 	text, err := e.cmd.StderrPipe()
 	if err != nil {
 		e.t.Fatal(err)

@@ -10,12 +10,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -82,7 +84,7 @@ func listenAddress(t *testing.T, text string) netip.AddrPort {
 
 // TestFreshServerIsClosed lists everything that a fresh server listens on and what its files let others do: nothing is reachable
 // from another machine, no socket and no file of the data folder that holds a secret is open to other users.
-// ATTACK A33.
+// ATTACK A33, B28.
 func TestFreshServerIsClosed(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
@@ -105,6 +107,7 @@ func TestFreshServerIsClosed(t *testing.T) {
 		}
 	}
 	t.Logf("it listens on %v and %v", ips, sockets)
+	takesNoStranger(t, srv, ips)
 	for path, want := range map[string]fs.FileMode{
 		"pki": 0o700 | fs.ModeDir, "audit": 0o700 | fs.ModeDir, "etcd": 0o700 | fs.ModeDir, "kubeconfig": 0o600, "audit/audit.log": 0o600, "pki/admin.token": 0o600, "pki/sa.key": 0o600,
 	} {
@@ -131,6 +134,34 @@ func TestFreshServerIsClosed(t *testing.T) {
 		t.Error(err)
 	}
 	srv.nodeAPI(t)
+}
+
+// takesNoStranger opens connections to what a server listens on beside the ports of its API and its node, which are behind a door: none may be
+// taken. RS-01.
+func takesNoStranger(t *testing.T, s *Server, ips []netip.AddrPort) {
+	t.Helper()
+	node, err := s.Client.CoreV1().Nodes().Get(t.Context(), s.NodeName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := url.Parse(s.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(api.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doors := []int{port, int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)}
+	for _, at := range ips {
+		if slices.Contains(doors, int(at.Port())) {
+			continue
+		}
+		if c, err := net.DialTimeout("tcp", at.String(), 500*time.Millisecond); err == nil {
+			c.Close()
+			t.Errorf("whoever comes to %s is taken", at)
+		}
+	}
 }
 
 // openToOthers tells whether users other than the owner and its group get at a file: by its mode and those of its folders.

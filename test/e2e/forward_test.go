@@ -60,7 +60,7 @@ func TestPortForward(t *testing.T) {
 			if body, err := fetch(s.Context(), "http://"+local["7"]+"/"); err == nil {
 				t.Errorf("a port on which nobody listens answered %q", body)
 			}
-			f.Err.Await("7")
+			f.Err.Await("error forwarding port 7 to pod " + s.Namespace + "/web")
 		})
 	})
 	s.KubectlFails("port-forward", "pod/nosuch", ":80").Says("not found")

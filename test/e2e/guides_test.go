@@ -129,7 +129,10 @@ func parsePages(t *testing.T, script string) (pages []page) {
 
 // typists are the words with which lines of the pages begin that are for typing; what else stands in a block is output, or a file.
 func typists() []string {
-	return []string{"wherry", "bin/wherry", "sudo", "kubectl", "docker", "openssl", "make", "tar", "for", "export", "examples/sidecar-injector/run.sh", "curl", "cat"}
+	return []string{
+		"wherry", "bin/wherry", "sudo", "kubectl", "docker", "podman", "helm", "openssl", "make", "tar", "for", "export", "cd", "nft", "curl", "cat", "cp", "mkdir",
+		"sha256sum", "echo", "systemctl", "ssh", "scp", "apt", "go", "sh", "git", "ctr", "examples/sidecar-injector/run.sh",
+	}
 }
 
 // commandsOf are the commands in the blocks of code of a page, whole, without the remarks behind them.
@@ -224,13 +227,19 @@ func newDesk(t *testing.T) *desk {
 	must(copyProgram(d.srv.World.Kubectls[0].Path, filepath.Join(real, "kubectl")))
 	must(os.Symlink(filepath.Join(shims, "wherry"), filepath.Join(d.dir, "bin/wherry")))
 	drop := "exec setpriv --reuid 65534 --regid 65534 --clear-groups "
-	for name, script := range map[string]string{
+	programs := map[string]string{
 		"wherry":  `[ "$AS_ROOT" ] && exec ` + real + `/wherry "$@"; ` + drop + real + `/wherry "$@"`,
 		"kubectl": `[ "$AS_ROOT" ] && exec ` + real + `/kubectl "$@"; ` + drop + real + `/kubectl "$@"`,
 		"sudo":    `AS_ROOT=1 HOME=` + dir + ` SUDO_UID=65534 SUDO_GID=65534 exec "$@"`,
 		"jq":      `exec cat`, // what a filter makes of it is not the guide's matter
 		"docker":  `[ "$1 $2" = "save app:1" ] && exec cat ` + dir + `/app.tar; echo "no docker here" >&2; exit 1`,
-	} {
+	}
+	for _, name := range []string{"tar", "sha256sum", "openssl"} { // what they read and write is the person's, as with the above
+		path, err := exec.LookPath(name)
+		must(err)
+		programs[name] = `[ "$AS_ROOT" ] && exec ` + path + ` "$@"; ` + drop + path + ` "$@"`
+	}
+	for name, script := range programs {
 		must(os.WriteFile(filepath.Join(shims, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	d.images(t, dir)

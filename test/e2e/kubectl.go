@@ -134,7 +134,8 @@ func (s *Space) kubectlCommand(args ...string) *Cmd {
 	all := append([]string{"--kubeconfig", s.Kubeconfig, "-n", s.Namespace}, args...)
 	cmd := exec.CommandContext(ctx, s.kubectl.Path, all...)
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "KUBE") }), "HOME="+s.home)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "KUBE") }),
+		"HOME="+s.home)
 	return &Cmd{Cmd: cmd, t: s.T, line: s.kubectl.Name + " " + strings.Join(args, " "), cancel: cancel}
 }
 
@@ -181,7 +182,8 @@ func (s *Space) Start(args ...string) *Process {
 // StartProcess starts the command beside the test.
 func (c *Cmd) StartProcess() *Process {
 	c.t.Helper()
-	p := &Process{cmd: c, Out: newStream(c.t, c.line), Err: newStream(c.t, c.line+" (stderr)"), done: make(chan struct{})}
+	p := &Process{cmd: c, Out: newStream(c.t, c.line), Err: newStream(c.t, c.line+" (stderr)"),
+		done: make(chan struct{})}
 	var err error
 	if p.In, err = c.StdinPipe(); err != nil {
 		c.t.Fatal(err)

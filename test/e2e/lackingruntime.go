@@ -17,13 +17,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// lackingRuntime stands in front of a runtime's socket and lacks what that has: it serves the CRI alone, and refuses calls.
+// lackingRuntime stands in front of a runtime's socket and lacks what that has: it serves the CRI alone, and refuses
+// calls.
 type lackingRuntime struct {
 	socket string
 	server *grpc.Server
 	to     *grpc.ClientConn
-	// refuse looks at a call's name, such as "CreateContainer", and its request, and returns the error it is answered with; nil
-	// lets it through.
+	// refuse looks at a call's name, such as "CreateContainer", and its request, and returns the error it is answered
+	// with; nil lets it through.
 	refuse atomic.Pointer[func(call string, request []byte) error]
 }
 
@@ -46,7 +47,8 @@ func (p *lackingRuntime) open() error {
 	if err != nil {
 		return err
 	}
-	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.UnknownServiceHandler(func(_ any, in grpc.ServerStream) error { return p.serve(in) }))
+	s := grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}),
+		grpc.UnknownServiceHandler(func(_ any, in grpc.ServerStream) error { return p.serve(in) }))
 	p.server = s
 	go func() { _ = s.Serve(l) }() // until stop
 	return nil

@@ -204,9 +204,9 @@ func containsAny(s string, texts []string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return t != "" && strings.Contains(s, t) })
 }
 
-// Traces lists what there is on the node of a pod, found by its UID and by the ids of its containers and sandboxes in the
-// runtime and in pod's status (give the last one seen): containers, sandboxes, processes, mounts, cgroups, folders, logs,
-// address leases. Of a pod that is gone there must be none (PL-10).
+// Traces lists what there is on the node of a pod, found by its UID and by the ids of its containers and sandboxes in
+// the runtime and in pod's status (give the last one seen): containers, sandboxes, processes, mounts, cgroups, folders,
+// logs, address leases. Of a pod that is gone there must be none (PL-10).
 func (s *Server) Traces(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	uid := string(pod.UID)
 	out, err := s.inRuntime(ctx, uid)
@@ -232,11 +232,15 @@ func (s *Server) inRuntime(ctx context.Context, uid string) ([]string, error) {
 	}
 	defer client.Close()
 	labels := map[string]string{cri.LabelPodUID: uid}
-	containers, err := client.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
+	containers,
+		err := client.Runtime.ListContainers(ctx,
+		&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
 	if err != nil {
 		return nil, err
 	}
-	sandboxes, err := client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
+	sandboxes,
+		err := client.Runtime.ListPodSandbox(ctx,
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
 	if err != nil {
 		return nil, err
 	}
@@ -258,8 +262,8 @@ func (s *Server) CRI(ctx context.Context) (*cri.Client, error) {
 	return cri.Dial(ctx, "unix://"+filepath.Join(s.DataDir, "cri.sock"))
 }
 
-// foldersWith lists files and folders of the data folder, whose names or (of links) targets contain one of the texts, but
-// not inside images' contents, the store and the histories, which outlive their pods.
+// foldersWith lists files and folders of the data folder, whose names or (of links) targets contain one of the texts,
+// but not inside images' contents, the store and the histories, which outlive their pods.
 func (s *Server) foldersWith(texts ...string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(s.DataDir, func(path string, d fs.DirEntry, err error) error {
@@ -269,7 +273,8 @@ func (s *Server) foldersWith(texts ...string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "snapshots" || d.Name() == "etcd" || d.Name() == "rootfs" || path == filepath.Join(s.DataDir, "history")) {
+		if d.IsDir() && (d.Name() == "snapshots" || d.Name() == "etcd" || d.Name() == "rootfs" ||
+			path == filepath.Join(s.DataDir, "history")) {
 			return fs.SkipDir
 		}
 		target := ""

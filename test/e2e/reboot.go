@@ -17,8 +17,9 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// PowerOff does to a server's node what a power cut does, so that the next Start is as after a boot: every process of it is
-// killed, its mounts, cgroups and network are gone, what lay in /run is gone, and the boot is another one. What is on disk stays.
+// PowerOff does to a server's node what a power cut does, so that the next Start is as after a boot: every process of
+// it is killed, its mounts, cgroups and network are gone, what lay in /run is gone, and the boot is another one. What
+// is on disk stays.
 func (s *Server) PowerOff() error {
 	s.Kill()
 	f, err := s.footprint()
@@ -79,8 +80,11 @@ func (s *Server) Processes(kind string) ([]int, error) {
 	var out []int
 	for _, line := range lines {
 		text, command, _ := strings.Cut(strings.TrimPrefix(line, "process "), ": ")
-		is := map[string]bool{"shim": strings.Contains(command, "containerd-shim"), "pause": strings.HasPrefix(command, "/pause"),
-			"container": strings.HasPrefix(command, "/tool act")}
+		is := map[string]bool{
+			"shim":      strings.Contains(command, "containerd-shim") || strings.Contains(command, "/wherry-shim "),
+			"pause":     strings.HasPrefix(command, "/pause"),
+			"container": strings.HasPrefix(command, "/tool act"),
+		}
 		if pid, err := strconv.Atoi(text); err == nil && is[kind] {
 			out = append(out, pid)
 		}
@@ -92,7 +96,8 @@ func (s *Server) Processes(kind string) ([]int, error) {
 func linkOf(dataDir string) string {
 	entries, _ := os.ReadDir("/run/wherry") // none: there is no such name
 	for _, e := range entries {
-		if to, err := os.Readlink(filepath.Join("/run/wherry", e.Name())); err == nil && strings.HasPrefix(to, dataDir+"/") {
+		if to, err := os.Readlink(filepath.Join("/run/wherry", e.Name())); err == nil &&
+			strings.HasPrefix(to, dataDir+"/") {
 			return e.Name()
 		}
 	}
@@ -108,7 +113,8 @@ func unmountAll(dir string) error {
 	var errs []error
 	for _, line := range slices.Backward(mounts) {
 		at := strings.Fields(strings.TrimPrefix(line, "mount "))[4]
-		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) {
+		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.EINVAL) &&
+			!errors.Is(err, syscall.ENOENT) {
 			errs = append(errs, fmt.Errorf("unmount %s: %w", at, err))
 		}
 	}

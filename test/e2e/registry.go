@@ -56,7 +56,8 @@ func (s *Server) TrustRegistry(t testing.TB, host string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	hosts := fmt.Sprintf("server = \"http://%s\"\n\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", host, host)
+	hosts := fmt.Sprintf("server = \"http://%s\"\n\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n",
+		host, host)
 	if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(hosts), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,8 @@ func (r *Registry) Hold() (asked <-chan struct{}, release func()) {
 	return waited, release
 }
 
-// Push puts one of the tests' images into the registry and gives its name there. It is an image of its own by a label: a runtime
-// that has two names for one image shows either.
+// Push puts one of the tests' images into the registry and gives its name there. It is an image of its own by a label:
+// a runtime that has two names for one image shows either.
 func (r *Registry) Push(s *Server, ref, as string) string {
 	r.t.Helper()
 	img, ok := s.World.Images[ref]

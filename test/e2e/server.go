@@ -78,20 +78,24 @@ func NewServer(ctx context.Context, w *World, opts ServerOptions) (*Server, erro
 	return s, nil
 }
 
-// UnstartedServer is a server whose data folder does not exist yet: its first start, which has no images, is the caller's, and so is Purge.
+// UnstartedServer is a server whose data folder does not exist yet: its first start, which has no images, is the
+// caller's, and so is Purge.
 func UnstartedServer(w *World, opts ServerOptions) (*Server, error) {
 	dir, err := os.MkdirTemp("", serverPrefix)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{World: w, DataDir: filepath.Join(dir, "d"), opts: opts, base: dir, home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
+	s := &Server{World: w, DataDir: filepath.Join(dir, "d"), opts: opts, base: dir, home: filepath.Join(dir, "home"),
+		log: filepath.Join(dir, "server.log")}
 	// open for passing through, as the folders above a data folder are, for pods with users of their own
-	if err := errors.Join(os.Chmod(dir, 0o711), os.Mkdir(s.home, 0o755), writePID(dir, ownerFile, os.Getpid())); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o711), os.Mkdir(s.home, 0o755),
+		writePID(dir, ownerFile, os.Getpid())); err != nil {
 		return nil, err
 	}
 	if opts.Disk != "" {
 		disk := filepath.Join(dir, diskFolder)
-		if err := errors.Join(os.Mkdir(disk, 0o755), unix.Mount("tmpfs", disk, "tmpfs", 0, "size="+opts.Disk)); err != nil {
+		if err := errors.Join(os.Mkdir(disk, 0o755), unix.Mount("tmpfs", disk, "tmpfs", 0,
+			"size="+opts.Disk)); err != nil {
 			return nil, err
 		}
 		s.DataDir = filepath.Join(disk, "d")
@@ -103,7 +107,8 @@ func UnstartedServer(w *World, opts ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// Start starts the server process (again) and returns when it is ready: it has told so, /readyz says so, the node is Ready.
+// Start starts the server process (again) and returns when it is ready: it has told so, /readyz says so, the node is
+// Ready.
 func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -127,8 +132,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return s.awaitNode(ctx)
 }
 
-// checkReady asks a server that has said it is ready. The answer "no" counts if it is given thrice: etcd gets two seconds for its part of
-// it, which is little on a machine with much else to do.
+// checkReady asks a server that has said it is ready. The answer "no" counts if it is given thrice: etcd gets two
+// seconds for its part of it, which is little on a machine with much else to do.
 func (s *Server) checkReady(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		text, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
@@ -147,10 +152,12 @@ func (s *Server) spawn(notify string) error {
 		return err
 	}
 	defer log.Close()
-	args := append([]string{"server", "--data-dir", s.DataDir, "--secure-port", "0", "--kubelet-port", "0"}, s.opts.Args...)
+	args := append([]string{"server", "--data-dir", s.DataDir, "--secure-port", "0", "--kubelet-port", "0"},
+		s.opts.Args...)
 	s.cmd = exec.Command(s.World.Wherry, args...)
 	if s.opts.Files > 0 {
-		s.cmd = exec.Command("sh", append([]string{"-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(s.opts.Files), s.World.Wherry}, args...)...)
+		s.cmd = exec.Command("sh", append([]string{"-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(s.opts.Files),
+			s.World.Wherry}, args...)...)
 	}
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.Env = append(append(os.Environ(), "NOTIFY_SOCKET="+notify), s.opts.Env...)
@@ -245,7 +252,8 @@ func (s *Server) importImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.Wherry(ctx, append([]string{"image", "import", "--data-dir", s.DataDir}, archives...)...).CombinedOutput()
+	out, err := s.Wherry(ctx, append([]string{"image", "import", "--data-dir", s.DataDir},
+		archives...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("import images: %w: %s", err, out)
 	}
@@ -333,7 +341,8 @@ func (s *Server) Log() string {
 	return string(text)
 }
 
-// LogTail is the end of the server's log, without etcd's complaints about slow disks, and without the ends of long lines.
+// LogTail is the end of the server's log, without etcd's complaints about slow disks, and without the ends of long
+// lines.
 func (s *Server) LogTail(lines int) string {
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimRight(s.Log(), "\n"), "\n") {

@@ -24,8 +24,8 @@ import (
 // Timeout bounds every wait. It is generous: machines are busy, and it says "never", not "slow".
 const Timeout = 90 * time.Second
 
-// Space is a namespace of its own for one test. At the test's end the namespace is deleted and checked to have left nothing
-// on the node. Methods fail the test themselves.
+// Space is a namespace of its own for one test. At the test's end the namespace is deleted and checked to have left
+// nothing on the node. Methods fail the test themselves.
 type Space struct {
 	*Server
 	T         testing.TB
@@ -93,10 +93,12 @@ func (s *Space) Using(k Kubectl) *Space {
 // awaitAccount waits for the namespace's default service account, without which pods are refused.
 func (s *Space) awaitAccount() {
 	s.T.Helper()
-	lw := cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "serviceaccounts", s.Namespace, fields.OneTermEqualSelector("metadata.name", "default"))
+	lw := cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "serviceaccounts", s.Namespace,
+		fields.OneTermEqualSelector("metadata.name", "default"))
 	ctx, cancel := context.WithTimeout(s.ctx, Timeout)
 	defer cancel()
-	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.ServiceAccount{}, nil, func(e watch.Event) (bool, error) { return e.Type != watch.Deleted, nil })
+	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.ServiceAccount{}, nil,
+		func(e watch.Event) (bool, error) { return e.Type != watch.Deleted, nil })
 	if err != nil {
 		s.T.Fatalf("namespace %s gets no default service account: %v", s.Namespace, err)
 	}
@@ -110,8 +112,9 @@ func (s *Space) watchPods() <-chan struct{} {
 		}
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "pods", s.Namespace, fields.Everything()),
-		ObjectType:    &corev1.Pod{},
+		ListerWatcher: cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "pods", s.Namespace,
+			fields.Everything()),
+		ObjectType: &corev1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: note, UpdateFunc: func(_, obj any) { note(obj) }, DeleteFunc: note,
 		},
@@ -121,8 +124,8 @@ func (s *Space) watchPods() <-chan struct{} {
 	return done
 }
 
-// end deletes the namespace and checks that nothing of its pods is left on the node. After a failed test it first says what
-// the pods were at.
+// end deletes the namespace and checks that nothing of its pods is left on the node. After a failed test it first says
+// what the pods were at.
 func (s *Space) end() {
 	s.T.Helper()
 	if s.T.Failed() {
@@ -137,10 +140,12 @@ func (s *Space) end() {
 	ctx, cancel := context.WithTimeout(s.ctx, Timeout)
 	defer cancel()
 	none := int64(0) // tests of deletion look at grace themselves; here is only cleaned up
-	if err := s.Client.CoreV1().Pods(s.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &none}, metav1.ListOptions{}); err != nil {
+	if err := s.Client.CoreV1().Pods(s.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &none},
+		metav1.ListOptions{}); err != nil {
 		s.T.Errorf("clean up: delete pods: %v", err)
 	}
-	if err := s.Client.CoreV1().Namespaces().Delete(ctx, s.Namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.Client.CoreV1().Namespaces().Delete(ctx, s.Namespace, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		s.T.Errorf("clean up: %v", err)
 	}
 	if err := s.awaitGone(ctx, "namespaces", "", s.Namespace); err != nil {
@@ -184,7 +189,8 @@ func (s *Space) Describe() string {
 
 // awaitGone waits until an object is not there.
 func (s *Server) awaitGone(ctx context.Context, resource, namespace, name string) error {
-	lw := cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), resource, namespace, fields.OneTermEqualSelector("metadata.name", name))
+	lw := cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), resource, namespace,
+		fields.OneTermEqualSelector("metadata.name", name))
 	types := map[string]watchable{"namespaces": &corev1.Namespace{}, "pods": &corev1.Pod{}}
 	_, err := watchtools.UntilWithSync(ctx, lw, types[resource],
 		func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil },

@@ -17,14 +17,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Stage is a folder on the node in which the containers of one pod keep a journal of what happens to them: the witness of
-// orders and times, exact and independent of what the server says. See the tool's act, healthy and tell.
+// Stage is a folder on the node in which the containers of one pod keep a journal of what happens to them: the witness
+// of orders and times, exact and independent of what the server says. See the tool's act, healthy and tell.
 type Stage struct {
 	T   testing.TB
 	Dir string
 }
 
-// NewStage makes the folder. It lies beside the server's and goes with it: the containers that write into it outlive subtests.
+// NewStage makes the folder. It lies beside the server's and goes with it: the containers that write into it outlive
+// subtests.
 func (s *Server) NewStage(t testing.TB) *Stage {
 	t.Helper()
 	dir, err := os.MkdirTemp(s.base, "stage-")
@@ -47,7 +48,8 @@ func (s *Stage) Act(name string, flags ...string) corev1.Container {
 // Pod is a pod of such containers.
 func (s *Stage) Pod(name string, mains ...corev1.Container) *corev1.Pod {
 	p := NewPod(name, mains...)
-	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "stage", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: s.Dir}}})
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "stage",
+		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: s.Dir}}})
 	return p
 }
 
@@ -67,7 +69,9 @@ func Exec(args ...string) *corev1.ExecAction {
 
 // Healthy is an exec probe of container name, tried every second.
 func Healthy(name string, flags ...string) *corev1.Probe {
-	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{Exec: Exec(append(append([]string{"healthy"}, flags...), journalPath, name)...)}}
+	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20,
+		ProbeHandler: corev1.ProbeHandler{Exec: Exec(append(append([]string{"healthy"}, flags...), journalPath,
+			name)...)}}
 }
 
 // Tells is a hook by which container name writes what into the journal, and what-done when it is over.
@@ -190,8 +194,8 @@ func (s *Stage) Await(who, what string, n int) Play {
 	}
 }
 
-// AwaitUp waits until the sidecars and mains of a ready pod have come up in their own words too: that a container runs is known
-// before its program has begun.
+// AwaitUp waits until the sidecars and mains of a ready pod have come up in their own words too: that a container runs
+// is known before its program has begun.
 func (s *Stage) AwaitUp(pod *corev1.Pod) {
 	s.T.Helper()
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A test run that is killed, or that panics because of its -timeout, cannot purge its servers. Every server's folder therefore
-// says whose it is and which process it runs in, and the next run removes those without an owner.
+// A test run that is killed, or that panics because of its -timeout, cannot purge its servers. Every server's folder
+// therefore says whose it is and which process it runs in, and the next run removes those without an owner.
 const (
 	serverPrefix = "wh-"
 	ownerFile    = "owner.pid"
@@ -50,7 +50,8 @@ func removeStale(ctx context.Context, wherry string) error {
 			errs = append(errs, end(ctx, pid))
 		}
 		if _, err := os.Stat(filepath.Join(data, "version")); err == nil { // else no server ever ran on it
-			if out, err := exec.CommandContext(ctx, wherry, "purge", "--yes", "--data-dir", data).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(ctx, wherry, "purge", "--yes", "--data-dir",
+				data).CombinedOutput(); err != nil {
 				errs = append(errs, fmt.Errorf("remove what an earlier test run left in %s: %w: %s", dir, err, out))
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -132,7 +133,10 @@ func (k *kit) shown(address string, notes ...string) {
 // load asks for something again and again, two at a time, until stop is called.
 func (k *kit) load(address string) (stop func()) {
 	ctx, cancel := context.WithCancel(k.ctx())
+	// Each request is a connection of its own, which leads to any of the pods; what is not answered, as of a pod that has gone, is asked again.
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	var loops sync.WaitGroup
+	var asked, failed atomic.Int64
 	for range 2 {
 		loops.Go(func() {
 			for ctx.Err() == nil {
@@ -140,8 +144,11 @@ func (k *kit) load(address string) (stop func()) {
 				if err != nil {
 					return
 				}
-				if resp, err := http.DefaultClient.Do(req); err == nil {
+				asked.Add(1)
+				if resp, err := client.Do(req); err == nil {
 					resp.Body.Close()
+				} else if failed.Add(1) < 4 && ctx.Err() == nil {
+					k.t.Logf("load: %v", err)
 				}
 			}
 		})
@@ -149,5 +156,6 @@ func (k *kit) load(address string) (stop func()) {
 	return func() {
 		cancel()
 		loops.Wait()
+		k.t.Logf("load: %d requests, %d without an answer", asked.Load(), failed.Load())
 	}
 }

@@ -17,8 +17,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// soon bounds what nothing but a busy machine may hold up. What a fault would hold it up by is made longer than this in the tests
-// that use it.
+// soon bounds what nothing but a busy machine may hold up. What a fault would hold it up by is made longer than this in
+// the tests that use it.
 const soon = 20 * time.Second
 
 type watchable = runtime.Object
@@ -80,13 +80,16 @@ func (s *Space) Wait(name, what string, until func(*corev1.Pod) bool) *corev1.Po
 }
 
 func (s *Space) podWatch(name string) cache.ListerWatcher {
-	return cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "pods", s.Namespace, fields.OneTermEqualSelector("metadata.name", name))
+	return cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "pods", s.Namespace,
+		fields.OneTermEqualSelector("metadata.name", name))
 }
 
-// WaitReady waits until all of a pod's containers run and are ready, and until the programs of the test's own in them have begun.
+// WaitReady waits until all of a pod's containers run and are ready, and until the programs of the test's own in them
+// have begun.
 func (s *Space) WaitReady(name string) *corev1.Pod {
 	s.T.Helper()
-	pod := s.Wait(name, "be Ready", func(p *corev1.Pod) bool { return Condition(p, corev1.PodReady) == corev1.ConditionTrue })
+	pod := s.Wait(name, "be Ready",
+		func(p *corev1.Pod) bool { return Condition(p, corev1.PodReady) == corev1.ConditionTrue })
 	s.awaitBegun(pod)
 	return pod
 }
@@ -121,7 +124,8 @@ func (s *Space) WaitEvent(object, reason, text string) *corev1.Event {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, Timeout)
 	defer cancel()
-	lw := cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "events", s.Namespace, fields.OneTermEqualSelector("involvedObject.name", object))
+	lw := cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "events", s.Namespace,
+		fields.OneTermEqualSelector("involvedObject.name", object))
 	e, err := watchtools.UntilWithSync(ctx, lw, &corev1.Event{}, nil, func(e watch.Event) (bool, error) {
 		ev, ok := e.Object.(*corev1.Event)
 		return ok && ev.Reason == reason && strings.Contains(ev.Message, text), nil
@@ -132,7 +136,8 @@ func (s *Space) WaitEvent(object, reason, text string) *corev1.Event {
 	return e.Object.(*corev1.Event)
 }
 
-// WaitGone waits until a pod's object is gone, and checks that nothing of it is left on the node at that moment (PL-10).
+// WaitGone waits until a pod's object is gone, and checks that nothing of it is left on the node at that moment
+// (PL-10).
 func (s *Space) WaitGone(pod *corev1.Pod) {
 	s.T.Helper()
 	s.WaitGoneWithin(pod, Timeout)
@@ -161,8 +166,8 @@ func (s *Space) NoTrace(pod *corev1.Pod) {
 	}
 }
 
-// AwaitNoTrace checks that nothing of a pod is on the node soon: of one deleted by force, the object goes first. The node's
-// files and processes are no API to watch, so this one wait polls.
+// AwaitNoTrace checks that nothing of a pod is on the node soon: of one deleted by force, the object goes first. The
+// node's files and processes are no API to watch, so this one wait polls.
 func (s *Space) AwaitNoTrace(pod *corev1.Pod) {
 	s.T.Helper()
 	deadline := time.Now().Add(Timeout / 3)
@@ -172,7 +177,8 @@ func (s *Space) AwaitNoTrace(pod *corev1.Pod) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.T.Errorf("left of pod %s (%s) on the node (err=%v):\n  %s", pod.Name, pod.UID, err, strings.Join(left, "\n  "))
+			s.T.Errorf("left of pod %s (%s) on the node (err=%v):\n  %s", pod.Name, pod.UID, err,
+				strings.Join(left, "\n  "))
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -227,7 +233,8 @@ func summary(p *corev1.Pod) string {
 			case c.State.Waiting != nil:
 				state = "waiting: " + c.State.Waiting.Reason + " " + c.State.Waiting.Message
 			case c.State.Terminated != nil:
-				state = fmt.Sprintf("ended: %d %s %s", c.State.Terminated.ExitCode, c.State.Terminated.Reason, c.State.Terminated.Message)
+				state = fmt.Sprintf("ended: %d %s %s", c.State.Terminated.ExitCode, c.State.Terminated.Reason,
+					c.State.Terminated.Message)
 			case c.State.Running != nil:
 				state = "running"
 			}

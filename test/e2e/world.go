@@ -98,7 +98,8 @@ func buildKubectl(ctx context.Context, out string) error {
 		return fmt.Errorf("find the version of k8s.io/kubectl: %w", err)
 	}
 	version := strings.Replace(strings.TrimSpace(string(text)), "v0", "v1", 1)
-	return images.GoBuildWith(ctx, out, "github.com/wherryproject/wherry/test/kubectl", "-s -w -X k8s.io/component-base/version.gitVersion="+version)
+	return images.GoBuildWith(ctx, out, "github.com/wherryproject/wherry/test/kubectl",
+		"-s -w -X k8s.io/component-base/version.gitVersion="+version)
 }
 
 func (w *World) writeArchives() error {

@@ -32,7 +32,8 @@ func Mount(dir string) (*FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("/dev/fuse: %w", err)
 	}
-	if err := unix.Mount("hangfs", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)); err != nil {
+	if err := unix.Mount("hangfs", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
+		fd)); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
@@ -46,7 +47,8 @@ func (f *FS) Hang() { f.hung.Store(true) }
 
 // End ends what waits for it, and unmounts it.
 func (f *FS) End() {
-	_ = unix.Unmount(f.dir, unix.MNT_FORCE|unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // which ends the wait, where it is mounted still
+	// which ends the wait, where it is mounted still
+	_ = unix.Unmount(f.dir, unix.MNT_FORCE|unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	_ = unix.Unmount(f.dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	_ = f.dev.Close()
 }
@@ -58,7 +60,8 @@ func (f *FS) serve() {
 		if err != nil || n < 40 {
 			return
 		}
-		op, id, node := binary.NativeEndian.Uint32(in[4:]), binary.NativeEndian.Uint64(in[8:]), binary.NativeEndian.Uint64(in[16:])
+		op, id, node := binary.NativeEndian.Uint32(in[4:]), binary.NativeEndian.Uint64(in[8:]),
+			binary.NativeEndian.Uint64(in[16:])
 		if op == opForget || op == opForgetMany || f.hung.Load() {
 			continue
 		}

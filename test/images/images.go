@@ -95,7 +95,8 @@ func Busybox(ctx context.Context) (v1.Image, error) {
 	}
 	for _, applet := range strings.Fields(string(list)) {
 		if applet != "busybox" {
-			files = append(files, ociimage.File{Path: "/bin/" + applet, Mode: fs.ModeSymlink | 0o777, Data: []byte("busybox")})
+			files = append(files, ociimage.File{Path: "/bin/" + applet, Mode: fs.ModeSymlink | 0o777,
+				Data: []byte("busybox")})
 		}
 	}
 	return ociimage.Build(ociimage.Spec{
@@ -107,7 +108,8 @@ func Busybox(ctx context.Context) (v1.Image, error) {
 
 // findBusybox looks where `make test-e2e` unpacks Debian's package, then where Debian installs it.
 func findBusybox() (string, error) {
-	for _, path := range []string{os.Getenv("BUSYBOX"), "../../bin/debian/bin/busybox", "/bin/busybox", "/usr/bin/busybox"} {
+	for _, path := range []string{os.Getenv("BUSYBOX"), "../../bin/debian/bin/busybox", "/bin/busybox",
+		"/usr/bin/busybox"} {
 		if path != "" && static(path) {
 			return path, nil
 		}

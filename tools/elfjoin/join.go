@@ -130,8 +130,8 @@ func (j *joined) takeSections(main *elf.File) error {
 	return err
 }
 
-// add puts a whole file behind what there is, with its segments, and a section for each: tools that write programs anew, such as strip,
-// keep what is in a section.
+// add puts a whole file behind what there is, with its segments, and a section for each: tools that write programs
+// anew, such as strip, keep what is in a section.
 func (j *joined) add(name string, p *program) {
 	j.pad(pageSize)
 	base := uint64(len(j.data))
@@ -139,7 +139,8 @@ func (j *joined) add(name string, p *program) {
 	for i, s := range p.loads() {
 		s.Off += base
 		j.segments = append(j.segments, s)
-		section := elf.Section64{Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_ALLOC), Addr: s.Vaddr, Off: s.Off, Size: s.Filesz, Addralign: 1}
+		section := elf.Section64{Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_ALLOC), Addr: s.Vaddr,
+			Off: s.Off, Size: s.Filesz, Addralign: 1}
 		if s.Flags&elf.PF_W != 0 {
 			section.Flags |= uint64(elf.SHF_WRITE)
 		}
@@ -189,8 +190,8 @@ func (p *program) span() (from, to uint64) {
 
 func byAddress(a, b elf.ProgHeader) int { return cmp.Compare(a.Vaddr, b.Vaddr) }
 
-// writeSegments writes the table of segments where main's was, and where main's table of sections may have been, which moves. ELF wants
-// what is mapped in the order of addresses.
+// writeSegments writes the table of segments where main's was, and where main's table of sections may have been, which
+// moves. ELF wants what is mapped in the order of addresses.
 func (j *joined) writeSegments(main *elf.File) error {
 	room := uint64(len(j.data))
 	for _, s := range main.Sections {
@@ -214,7 +215,8 @@ func (j *joined) writeSegments(main *elf.File) error {
 		if s.Type == elf.PT_PHDR {
 			s.Filesz, s.Memsz = size, size
 		}
-		raw := elf.Prog64{Type: uint32(s.Type), Flags: uint32(s.Flags), Off: s.Off, Vaddr: s.Vaddr, Paddr: s.Paddr, Filesz: s.Filesz, Memsz: s.Memsz, Align: s.Align}
+		raw := elf.Prog64{Type: uint32(s.Type), Flags: uint32(s.Flags), Off: s.Off, Vaddr: s.Vaddr, Paddr: s.Paddr,
+			Filesz: s.Filesz, Memsz: s.Memsz, Align: s.Align}
 		if _, err := binary.Encode(j.data[at:], j.order, raw); err != nil {
 			return err
 		}

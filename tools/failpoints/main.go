@@ -27,9 +27,10 @@ func main() {
 
 // output is what the rewritten files are put into.
 type output struct {
-	dir      string
-	Replace  map[string]string // of the repository's files, as go build -overlay reads it
-	replaced map[string]string // folders of modules, which no overlay may touch: the copies that are used in their place
+	dir     string
+	Replace map[string]string // of the repository's files, as go build -overlay reads it
+	// folders of modules, which no overlay may touch: the copies that are used in their place
+	replaced map[string]string
 }
 
 func run(dir string) error {
@@ -38,7 +39,8 @@ func run(dir string) error {
 		return err
 	}
 	o := &output{dir, map[string]string{}, map[string]string{}}
-	if err := errors.Join(os.RemoveAll(o.sources()), os.RemoveAll(o.modules()), os.MkdirAll(o.sources(), 0o755)); err != nil {
+	if err := errors.Join(os.RemoveAll(o.sources()), os.RemoveAll(o.modules()),
+		os.MkdirAll(o.sources(), 0o755)); err != nil {
 		return err
 	}
 	err = errors.Join(

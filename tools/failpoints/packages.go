@@ -8,9 +8,9 @@ const module = "github.com/wherryproject/wherry/"
 // ours are the packages of the server and of the CNI plug-in, as `go list` takes them.
 func ours() []string {
 	return []string{
-		"./internal/api/...", "./internal/audit/...", "./internal/backup/...", "./internal/controllers/...", "./internal/cri",
-		"./internal/filelock/...", "./internal/node/...", "./internal/pki/...", "./internal/registry/...", "./internal/runtime/...",
-		"./internal/server/...", "./internal/store/...",
+		"./internal/api/...", "./internal/audit/...", "./internal/backup/...", "./internal/controllers/...",
+		"./internal/cri", "./internal/filelock/...", "./internal/node/...", "./internal/pki/...",
+		"./internal/registry/...", "./internal/runtime/...", "./internal/server/...", "./internal/store/...",
 	}
 }
 
@@ -18,16 +18,18 @@ func ours() []string {
 func embedded() []string {
 	const containerd = "github.com/containerd/containerd/v2/"
 	return []string{
-		containerd + "core/runtime/v2", containerd + "internal/cri/server", containerd + "internal/cri/server/podsandbox",
-		containerd + "internal/cri/io", containerd + "pkg/os", containerd + "pkg/netns", containerd + "plugins/content/local",
-		containerd + "plugins/snapshots/overlay", "github.com/containerd/fifo",
+		containerd + "core/runtime/v2", containerd + "internal/cri/server",
+		containerd + "internal/cri/server/podsandbox", containerd + "internal/cri/io", containerd + "pkg/os",
+		containerd + "pkg/netns", containerd + "plugins/content/local", containerd + "plugins/snapshots/overlay",
+		"github.com/containerd/fifo",
 	}
 }
 
 // commented are packages that have comments of gofail: etcd's and bbolt's authors wrote down where to die.
 func commented() []string {
 	return []string{
-		"go.etcd.io/etcd/server/v3/etcdserver", "go.etcd.io/etcd/server/v3/storage/backend", "go.etcd.io/etcd/server/v3/storage/wal",
-		"go.etcd.io/etcd/server/v3/storage/mvcc", "go.etcd.io/etcd/server/v3/storage", "go.etcd.io/bbolt",
+		"go.etcd.io/etcd/server/v3/etcdserver", "go.etcd.io/etcd/server/v3/storage/backend",
+		"go.etcd.io/etcd/server/v3/storage/wal", "go.etcd.io/etcd/server/v3/storage/mvcc",
+		"go.etcd.io/etcd/server/v3/storage", "go.etcd.io/bbolt",
 	}
 }

@@ -87,7 +87,8 @@ func (r *rewriter) call(function string, c *ast.CallExpr, text []byte) {
 			r.edits = append(r.edits, edit{r.offset(c.Rparen), r.comma(c, text) + "wherryfail.Calls()"})
 			return
 		case called == "os.WriteFile":
-			r.edits = append(r.edits, edit{r.offset(c.Pos()), fmt.Sprintf("wherryfail.WriteFile(%q, ", r.place(function, called))},
+			r.edits = append(r.edits, edit{r.offset(c.Pos()),
+				fmt.Sprintf("wherryfail.WriteFile(%q, ", r.place(function, called))},
 				edit{r.offset(c.Lparen), ")"})
 			return
 		case called == "os.OpenFile" && !makes(c, r, text):
@@ -149,11 +150,12 @@ func (r *rewriter) apply(text []byte) []byte {
 
 var gofailComment = regexp.MustCompile(`(?m)^(\s*)// gofail: var (\w+) struct\{\}$`)
 
-// inMemory are those of gofail's comments that stand where nothing is written: nobody can tell whether the process died before or after.
+// inMemory are those of gofail's comments that stand where nothing is written: nobody can tell whether the process died
+// before or after.
 var inMemory = regexp.MustCompile(`beforeBucketPut|StartDBTxn|WritebackBuf|RangeStreamChunk|LeaderSend|FollowerSend|SendWatchResponse`)
 
-// comments turns a file's comments of gofail into calls; nil, if there are none. Those that return errors are left: etcd and bbolt take a
-// failed write for the end, as they should.
+// comments turns a file's comments of gofail into calls; nil, if there are none. Those that return errors are left:
+// etcd and bbolt take a failed write for the end, as they should.
 func comments(pkg string, text []byte) []byte {
 	if !gofailComment.Match(text) {
 		return nil

@@ -20,8 +20,8 @@ const (
 type finding struct {
 	verdict verdict
 	why     string
-	// input is the file with the input that failed, "" if there is none. It is relative to the package's folder, or only a name if it is
-	// in the corpus of the cache.
+	// input is the file with the input that failed, "" if there is none. It is relative to the package's folder, or
+	// only a name if it is in the corpus of the cache.
 	input string
 }
 
@@ -39,7 +39,8 @@ func judge(output string, ended error) finding {
 	input := part(output, `(?m)^ +Failing input written to (\S+)`)
 	switch {
 	case input != "" && strings.Contains(output, "fuzzing process hung or terminated unexpectedly"):
-		return finding{doubted, "an input took ten seconds, or ended the process", input} // the fuzzer does not say which
+		// the fuzzer does not say which
+		return finding{doubted, "an input took ten seconds, or ended the process", input}
 	case input != "":
 		return finding{failed, "an input fails", input}
 	case strings.Contains(output, "failure while testing seed corpus entry: "):
@@ -58,8 +59,8 @@ func judge(output string, ended error) finding {
 	return finding{verdict: failed, why: "it ended with " + ended.Error()}
 }
 
-// onlyLate reports whether a target failed for no other reason than that its time was up: before Go 1.27 its fuzzer does so now and then
-// (https://go.dev/issue/75804).
+// onlyLate reports whether a target failed for no other reason than that its time was up: before Go 1.27 its fuzzer
+// does so now and then (https://go.dev/issue/75804).
 func onlyLate(output string) bool {
 	var said []string
 	inside := false

@@ -17,12 +17,16 @@ import (
 
 func main() {
 	f := fuzzer{out: os.Stdout}
-	flag.DurationVar(&f.long, "time", 0, "how long each target runs (default: its share of 150 seconds, 10 to 30 seconds)")
-	flag.IntVar(&f.jobs, "jobs", 4*runtime.NumCPU(), "how many targets run at a time; they get their time, if not a whole core")
-	parts := flag.Int("parts", 1, "run one of so many parts of the packages, another one each day: all that CI has time for")
+	flag.DurationVar(&f.long, "time", 0,
+		"how long each target runs (default: its share of 150 seconds, 10 to 30 seconds)")
+	flag.IntVar(&f.jobs, "jobs", 4*runtime.NumCPU(),
+		"how many targets run at a time; they get their time, if not a whole core")
+	parts := flag.Int("parts", 1,
+		"run one of so many parts of the packages, another one each day: all that CI has time for")
 	flag.StringVar(&f.binaries, "o", "bin/fuzz", "folder for the compiled tests")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: fuzz [flags] [folder...]\nRuns the fuzz targets below the folders (default: internal, toolbox and tools).")
+		fmt.Fprintln(flag.CommandLine.Output(),
+			"usage: fuzz [flags] [folder...]\nRuns the fuzz targets below the folders (default: internal, toolbox and tools).")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -60,7 +64,8 @@ func (p portion) of(packages [][]target) (chosen [][]target) {
 	return chosen
 }
 
-// run builds and runs all targets. The packages are built one after another, and a target starts as soon as its package is there.
+// run builds and runs all targets. The packages are built one after another, and a target starts as soon as its package
+// is there.
 func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	began := time.Now()
 	packages, err := targets(folders)
@@ -93,11 +98,13 @@ func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	if len(failed) > 0 {
 		return fmt.Errorf("of %d targets %d failed: %s", len(reports), len(failed), strings.Join(failed, ", "))
 	}
-	f.say("ok   %d targets, %s each, in %s; everything was built after %s", len(reports), f.long, since(began), f.built.Sub(began).Round(time.Second))
+	f.say("ok   %d targets, %s each, in %s; everything was built after %s", len(reports), f.long, since(began),
+		f.built.Sub(began).Round(time.Second))
 	return nil
 }
 
-// share is how long each target runs so that all together take two and a half minutes, if jobs run at a time: between 10 and 30 seconds.
+// share is how long each target runs so that all together take two and a half minutes, if jobs run at a time: between
+// 10 and 30 seconds.
 func share(packages [][]target, jobs int) time.Duration {
 	n := 0
 	for _, p := range packages {
@@ -127,7 +134,8 @@ func (f *fuzzer) tell(r report) {
 		if r.input != "" {
 			file := filepath.Join(r.target.folder, r.input)
 			if input, err := os.ReadFile(file); err == nil {
-				text += fmt.Sprintf("\nThe input, %s; commit it together with the mending:\n%s", file, indented(string(input)))
+				text += fmt.Sprintf("\nThe input, %s; commit it together with the mending:\n%s", file,
+					indented(string(input)))
 			} else {
 				text += fmt.Sprintf("\nThe input cannot be read: %v", err)
 			}

@@ -40,8 +40,8 @@ type report struct {
 	finding
 }
 
-// overtime is how long a target may run on after its time, before it is killed: it may have an input to make smaller, and a machine that
-// has other things to do.
+// overtime is how long a target may run on after its time, before it is killed: it may have an input to make smaller,
+// and a machine that has other things to do.
 const overtime = 3 * time.Minute
 
 // repeats is how often an input must pass alone to be thought good, if the fuzzer lost it.
@@ -101,7 +101,8 @@ func (f *fuzzer) together(ctx context.Context, packages [][]target) []report {
 		binary, err := f.build(ctx, one[0].folder)
 		for _, t := range one {
 			if err != nil {
-				done(report{target: t, output: err.Error(), finding: finding{verdict: failed, why: "it cannot be built"}})
+				done(report{target: t, output: err.Error(), finding: finding{verdict: failed,
+					why: "it cannot be built"}})
 				continue
 			}
 			ready <- report{target: t, binary: binary}
@@ -113,9 +114,9 @@ func (f *fuzzer) together(ctx context.Context, packages [][]target) []report {
 	return reports
 }
 
-// instrumented is for what a target's coverage is counted: the packages of its own module. `go test -fuzz` would count for all packages,
-// which compiles the whole of Kubernetes once more, makes an input take three times as long, and calls an input interesting for what a
-// library does with it.
+// instrumented is for what a target's coverage is counted: the packages of its own module. `go test -fuzz` would count
+// for all packages, which compiles the whole of Kubernetes once more, makes an input take three times as long, and
+// calls an input interesting for what a library does with it.
 const instrumented = "-gcflags=./...=-d=libfuzzer"
 
 // build compiles a package's tests, once for all of its targets.
@@ -140,8 +141,9 @@ func (f *fuzzer) build(ctx context.Context, folder string) (string, error) {
 // fuzz runs one target.
 func (f *fuzzer) fuzz(ctx context.Context, r report) report {
 	var ended error
-	r.output, ended = f.execute(ctx, r, f.long+overtime, "-test.run=^$", "-test.fuzz=^"+r.target.name+"$", "-test.fuzztime="+f.long.String(),
-		"-test.fuzzminimizetime=3s", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(f.corpus, r.target.folder))
+	r.output, ended = f.execute(ctx, r, f.long+overtime, "-test.run=^$", "-test.fuzz=^"+r.target.name+"$",
+		"-test.fuzztime="+f.long.String(), "-test.fuzzminimizetime=3s", "-test.parallel=1",
+		"-test.fuzzcachedir="+filepath.Join(f.corpus, r.target.folder))
 	r.finding = judge(r.output, ended)
 	return r
 }
@@ -170,7 +172,8 @@ func (f *fuzzer) again(ctx context.Context, r report) report {
 		r.verdict, r.why = failed, err.Error()
 		return r
 	}
-	r.verdict, r.why = passed, fmt.Sprintf("%s, and passes %d times alone: %s", r.why, repeats, strings.TrimSpace(string(input)))
+	r.verdict, r.why = passed, fmt.Sprintf("%s, and passes %d times alone: %s", r.why, repeats,
+		strings.TrimSpace(string(input)))
 	return r
 }
 

@@ -10,7 +10,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/utils/ptr"
 )
@@ -127,6 +129,18 @@ func wholePod(a admission.Attributes) (*corev1.Pod, bool) {
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
 	return pod, ok
+}
+
+// objectName is the name of an object, or what its name is to begin with.
+func objectName(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	if m.GetName() == "" {
+		return m.GetGenerateName()
+	}
+	return m.GetName()
 }
 
 // addTolerations lets a pod sit out some time of a node's absence unless the pod says something about it.

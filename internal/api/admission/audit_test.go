@@ -17,8 +17,10 @@ import (
 	podsecuritymetrics "k8s.io/pod-security-admission/metrics"
 	podsecuritypolicy "k8s.io/pod-security-admission/policy"
 
+	"github.com/wherryproject/wherry/internal/api/admission/configfile"
+	"github.com/wherryproject/wherry/internal/api/admission/images"
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
-	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // fixedNamespace is all that Pod Security reads.
@@ -33,7 +35,7 @@ func (fixedNamespace) ListPods(context.Context, string) ([]*corev1.Pod, error) {
 // TestAdmissionAudits proves EC-21 EC-22: what policies let pass in audit mode is in the audit log, of debug containers
 // too.
 func TestAdmissionAudits(t *testing.T) {
-	config, err := admissionConfig(nil).podSecurity()
+	config, err := configfile.Config(nil).PodSecurity()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,15 +50,15 @@ func TestAdmissionAudits(t *testing.T) {
 	if err := judge.CompleteConfiguration(); err != nil {
 		t.Fatal(err)
 	}
-	images := &imagePolicies{namespace: ns.GetNamespace, fixed: []imagepolicy.ImagePolicy{
+	judgeImages := &images.Plugin{Namespace: ns.GetNamespace, Fixed: []imagepolicy.ImagePolicy{
 		{ObjectMeta: metav1.ObjectMeta{Name: "trial"}, Spec: imagepolicy.ImagePolicySpec{Deny: []string{"tools"},
 			Action: imagepolicy.Audit}}}}
-	types, err := registry.NewSchemes()
+	types, err := schemes.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	chain := admission.WithAudit(admission.NewChainHandler(
-		podSecurity{judge: judge, types: types}, images)).(admission.ValidationInterface)
+		podSecurity{judge: judge, types: types}, judgeImages)).(admission.ValidationInterface)
 
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}

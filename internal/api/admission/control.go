@@ -10,8 +10,12 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/wherryproject/wherry/internal/api/admission/dynamic"
+	"github.com/wherryproject/wherry/internal/api/admission/eventlimits"
+	"github.com/wherryproject/wherry/internal/api/admission/noderestriction"
+	"github.com/wherryproject/wherry/internal/api/admission/signers"
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // Control is the server's admission: every plug-in, in the order in which they are asked.
@@ -25,7 +29,7 @@ type Control struct {
 // Host is what the plug-ins need of the server they belong to.
 type Host struct {
 	Stores    registry.Stores
-	Schemes   *registry.Schemes
+	Schemes   *schemes.Schemes
 	Audiences []string // whom tokens for the server are meant for
 	Quotas    admission.Interface
 	Locate    connect.NodeLocator
@@ -40,7 +44,7 @@ type Host struct {
 
 // New makes the plug-ins. Nothing is started. What is wrong with their configuration is an error for the user.
 func New(o Completed, h Host) (*Control, error) {
-	d, err := dynamic.New(h.Stores, h.Schemes, o.config.reader, h.Log, h.Connection)
+	d, err := dynamic.New(h.Stores, h.Schemes, o.config.Reader, h.Log, h.Connection)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +65,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 	return []admission.Interface{
 		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady,
 			unreachable: *o.Unreachable},
-		nodeRestriction{h.Stores, h.Audiences},
+		noderestriction.New(h.Stores, h.Audiences),
 		volumes{h.Stores["storageclasses"]},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
@@ -73,13 +77,14 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		c.policies.secrets,
 		c.policies.podSecurity,
 		debugProfiles{h.Authorizer},
+		externalIPs{c.policies.podSecurity, h.Authorizer},
 		c.policies.images,
-		certificateAdmission{h.Authorizer},
+		signers.New(h.Authorizer),
 		c.dynamic.PolicyParams(h.Authorizer),
 		c.dynamic.ValidatingPolicies(),
 		c.dynamic.ValidatingWebhooks(),
-		newEventRate(),
-		eventSize{},
+		eventlimits.NewRate(),
+		eventlimits.Size{},
 		longTimes{},
 		podRoom{h.Stores},
 		h.Quotas,
@@ -90,7 +95,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 func (c *Control) Start(ctx context.Context) error { return c.dynamic.Start(ctx) }
 
 // Run follows what other servers on the same etcd store, until ctx is done.
-func (c *Control) Run(ctx context.Context) { c.policies.images.stored.Watch(ctx) }
+func (c *Control) Run(ctx context.Context) { c.policies.images.Watch(ctx) }
 
 // Stop ends the watches of plug-ins, which are not drained.
 func (c *Control) Stop() { c.dynamic.Stop() }

@@ -22,7 +22,9 @@ import (
 	podsecuritymetrics "k8s.io/pod-security-admission/metrics"
 	podsecuritypolicy "k8s.io/pod-security-admission/policy"
 
+	"github.com/wherryproject/wherry/internal/api/admission/configfile"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // podSecurity holds pods to the Pod Security Standard that their namespace's labels name, and namespaces to labels that
@@ -32,13 +34,13 @@ import (
 type podSecurity struct {
 	judge *podsecurity.Admission
 	reads securityReads
-	types *registry.Schemes
+	types *schemes.Schemes
 }
 
 var _ admission.ValidationInterface = podSecurity{}
 
 // newPodSecurity makes the plug-in. What its configuration lacks is an error for the user.
-func newPodSecurity(reads securityReads, types *registry.Schemes,
+func newPodSecurity(reads securityReads, types *schemes.Schemes,
 	config *podsecurityapi.PodSecurityConfiguration) (podSecurity, error) {
 	checks, err := podsecuritypolicy.NewEvaluator(podsecuritypolicy.DefaultChecks(), nil)
 	if err != nil {
@@ -55,10 +57,10 @@ func newPodSecurity(reads securityReads, types *registry.Schemes,
 		NamespaceGetter: reads, PodLister: reads,
 	}
 	if err := judge.CompleteConfiguration(); err != nil {
-		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", podSecurityPlugin, err)
+		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", configfile.PodSecurityPlugin, err)
 	}
 	if err := judge.ValidateConfiguration(); err != nil {
-		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", podSecurityPlugin, err)
+		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", configfile.PodSecurityPlugin, err)
 	}
 	return podSecurity{judge, reads, types}, nil
 }
@@ -93,7 +95,7 @@ func setDefaultLevel(config *podsecurityapi.PodSecurityConfiguration, level stri
 	}
 	if inFile {
 		return fmt.Errorf("--default-pod-security %s: the plug-in %s of --admission-control-config-file has defaults as well: leave one of them out",
-			level, podSecurityPlugin)
+			level, configfile.PodSecurityPlugin)
 	}
 	if _, err := podsecuritylabels.ParseLevel(level); err != nil {
 		return fmt.Errorf("--default-pod-security %q: choose one of privileged, baseline, restricted", level)
@@ -111,6 +113,20 @@ func (p podSecurity) open(ctx context.Context, namespace string) (bool, error) {
 	}
 	return ns.Labels[podsecuritylabels.EnforceLevelLabel] == "" &&
 		p.judge.Configuration.Defaults.Enforce == string(podsecuritylabels.LevelPrivileged), nil
+}
+
+// level is what a namespace's pods are held to.
+func (p podSecurity) level(ctx context.Context, namespace string) (podsecuritylabels.Level, error) {
+	ns, err := p.reads.GetNamespace(ctx, namespace)
+	if err != nil {
+		return "", err
+	}
+	text := ns.Labels[podsecuritylabels.EnforceLevelLabel]
+	if text == "" {
+		text = p.judge.Configuration.Defaults.Enforce
+	}
+	level, _ := podsecuritylabels.ParseLevel(text) // of words that make no sense it is the strictest
+	return level, nil
 }
 
 // ListPods implements podsecurity.PodLister.
@@ -152,7 +168,7 @@ func (p podSecurity) Validate(ctx context.Context, a admission.Attributes, _ adm
 	case said.Allowed:
 		return nil
 	case said.Result == nil:
-		return admission.NewForbidden(a, fmt.Errorf("not allowed by %s", podSecurityPlugin))
+		return admission.NewForbidden(a, fmt.Errorf("not allowed by %s", configfile.PodSecurityPlugin))
 	}
 	return &apierrors.StatusError{ErrStatus: *said.Result.DeepCopy()}
 }
@@ -160,7 +176,7 @@ func (p podSecurity) Validate(ctx context.Context, a admission.Attributes, _ adm
 // securityAttributes shows the judge an admission request in its own terms.
 type securityAttributes struct {
 	admission.Attributes
-	types *registry.Schemes
+	types *schemes.Schemes
 }
 
 var _ podsecuritylabels.Attributes = securityAttributes{}

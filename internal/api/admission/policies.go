@@ -8,8 +8,11 @@ import (
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/wherryproject/wherry/internal/api/admission/configfile"
+	"github.com/wherryproject/wherry/internal/api/admission/images"
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // defaultNotReadyTime is how long a pod stays bound to a node that is not ready or unreachable, unless somebody says
@@ -30,7 +33,7 @@ type Options struct {
 // Completed are Options that were completed and read.
 type Completed struct {
 	Options
-	config admissionConfig
+	config configfile.Config
 }
 
 // Complete completes the options and reads the file.
@@ -41,21 +44,21 @@ func (o Options) Complete() (s Completed, err error) {
 			*d = new(defaultNotReadyTime)
 		}
 	}
-	s.config, err = readAdmissionConfig(o.ConfigFile)
+	s.config, err = configfile.Read(o.ConfigFile)
 	return s, err
 }
 
 // Validate checks the options and the file they name. Its errors name the flags.
 func (o Options) Validate() error {
-	config, err := readAdmissionConfig(o.ConfigFile)
+	config, err := configfile.Read(o.ConfigFile)
 	if err != nil {
 		return fmt.Errorf("--admission-control-config-file: %w", err)
 	}
-	security, err := config.podSecurity()
+	security, err := config.PodSecurity()
 	if err != nil {
 		return fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
 	}
-	return setDefaultLevel(security, o.DefaultPodSecurity, len(config[podSecurityPlugin]) > 0)
+	return setDefaultLevel(security, o.DefaultPodSecurity, config.Has(configfile.PodSecurityPlugin))
 }
 
 // policies are the plug-ins of admission that go by classes, labels and image policies.
@@ -63,28 +66,28 @@ type policies struct {
 	priorities     *priorities
 	runtimeClasses runtimeClasses
 	podSecurity    podSecurity
-	images         *imagePolicies
+	images         *images.Plugin
 	secrets        mountableSecrets
 }
 
 // newPolicies makes them. What is wrong with their configuration is an error for the user.
-func newPolicies(st registry.Stores, types *registry.Schemes, config admissionConfig, defaultLevel string,
+func newPolicies(st registry.Stores, types *schemes.Schemes, config configfile.Config, defaultLevel string,
 	locate connect.NodeLocator, authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
-	security, err := config.podSecurity()
+	security, err := config.PodSecurity()
 	if err != nil {
 		return nil, err
 	}
-	if err := setDefaultLevel(security, defaultLevel, len(config[podSecurityPlugin]) > 0); err != nil {
+	if err := setDefaultLevel(security, defaultLevel, config.Has(configfile.PodSecurityPlugin)); err != nil {
 		return nil, err
 	}
-	fixed, err := config.imagePolicies()
+	fixed, err := config.ImagePolicies()
 	if err != nil {
 		return nil, err
 	}
 	p := &policies{
 		priorities:     newPriorities(st, authz),
 		runtimeClasses: runtimeClasses{st["runtimeclasses"]},
-		images:         newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
+		images:         images.New(st, fixed, locate), secrets: newMountableSecrets(st),
 	}
 	p.podSecurity, err = newPodSecurity(securityReads{st, defaultLevel != ""}, types, security)
 	return p, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/pki"
@@ -29,7 +30,7 @@ import (
 // Options say what an Aggregator works with.
 type Options struct {
 	Stores  registry.Stores
-	Schemes *registry.Schemes
+	Schemes *schemes.Schemes
 	Client  *rest.Config // of this server
 	Local   []Local      // of each group, the preferred version first
 	// Resolver finds a Service's endpoint: the server is no pod, and may carry no cluster IPs.

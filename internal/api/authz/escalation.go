@@ -80,7 +80,13 @@ func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
 		if was, ok := old.(*rbacv1.Role); ok && equality.Semantic.DeepEqual(was.Rules, o.Rules) {
 			return nil
 		}
-		return g.checkRules(ctx, o.Name, o.Rules)
+		if err := g.checkRules(ctx, o.Name, o.Rules); err != nil {
+			return err
+		}
+		if was, ok := old.(*rbacv1.Role); ok {
+			g.warnOfWider(ctx, o.Name, was.Rules, o.Rules)
+		}
+		return nil
 	case *rbacv1.ClusterRole:
 		was, ok := old.(*rbacv1.ClusterRole)
 		if ok && equality.Semantic.DeepEqual(was.Rules, o.Rules) &&
@@ -161,6 +167,21 @@ func (g granting) warnOfReach(ctx context.Context, b *rbacv1.RoleBinding) {
 		fmt.Sprintf("namespace %q has no Pod Security level, so %s %q lets its subjects become root on the node with a privileged pod, and administrators of this server; "+
 			"to prevent that: kubectl label namespace %s %s=baseline", namespace, b.RoleRef.Kind, b.RoleRef.Name,
 			namespace, podsecuritylabels.EnforceLevelLabel))
+}
+
+// warnOfWider does so when a role that may have been given already gets such a right.
+func (g granting) warnOfWider(ctx context.Context, name string, was, is []rbacv1.PolicyRule) {
+	if rbac.ReachesNode(was) || !rbac.ReachesNode(is) {
+		return
+	}
+	namespace := request.NamespaceValue(ctx)
+	if open, err := g.open(ctx, namespace); err != nil || !open {
+		return
+	}
+	warning.AddWarning(ctx, "",
+		fmt.Sprintf("namespace %q has no Pod Security level, so Role %q now lets those it is bound to become root on the node with a privileged pod, and administrators of this server; "+
+			"to prevent that: kubectl label namespace %s %s=baseline", namespace, name, namespace,
+			podsecuritylabels.EnforceLevelLabel))
 }
 
 // warnOfReachEverywhere does so for a right in all namespaces. Who is given every right is meant to be an

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/webhooks"
 )
 
@@ -159,7 +160,7 @@ type Rank struct {
 // Ranks are those of all groups, in their order.
 func Ranks() (ranks []Rank) {
 	rank := groupPriority
-	for _, g := range registry.Groups() {
+	for _, g := range schemes.Groups() {
 		ranks = append(ranks, Rank{g.GV, rank})
 		rank -= 10
 	}
@@ -169,7 +170,7 @@ func Ranks() (ranks []Rank) {
 // ownGroups are the groups that no custom resource decides the discovery of.
 func ownGroups() map[string]bool {
 	own := map[string]bool{apiextensionsv1.GroupName: true}
-	for _, g := range registry.Groups() {
+	for _, g := range schemes.Groups() {
 		own[g.GV.Group] = true
 	}
 	return own

@@ -23,13 +23,14 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // FlowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds;
 // this keeps the objects that every cluster has.
 type FlowControl struct {
 	stores    registry.Stores
-	schemes   *registry.Schemes
+	schemes   *schemes.Schemes
 	log       *slog.Logger
 	informers informers.SharedInformerFactory
 }
@@ -37,12 +38,12 @@ type FlowControl struct {
 // NewFlowControl gives the library's handlers priority and fairness. Its limit is that of the plain limits together;
 // perUser is that of one user. client is how the library reads the objects.
 func NewFlowControl(c *genericapiserver.Config, client *restclient.Config, perUser int, stores registry.Stores,
-	schemes *registry.Schemes, log *slog.Logger) (*FlowControl, error) {
+	types *schemes.Schemes, log *slog.Logger) (*FlowControl, error) {
 	clients, err := kubernetes.NewForConfig(client)
 	if err != nil {
 		return nil, err
 	}
-	f := &FlowControl{stores: stores, schemes: schemes, log: log,
+	f := &FlowControl{stores: stores, schemes: types, log: log,
 		informers: informers.NewSharedInformerFactory(clients, 0)}
 	shared := flowcontrol.New(f.informers, clients.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
 	c.FlowControl = newTurns(shared, perUser)

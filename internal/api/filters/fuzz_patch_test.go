@@ -37,6 +37,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // FuzzPatch: whatever patch of whatever kind a client sends, the library's handler and our rules apply it or refuse it, and never panic;
@@ -86,7 +87,7 @@ func FuzzPatch(f *testing.F) {
 // patchable is an object of a kind that takes patches. It is its own storage: nothing that is sent changes it.
 type patchable struct {
 	t        *testing.T
-	schemes  *registry.Schemes
+	schemes  *schemes.Schemes
 	kind     *registry.Kind
 	object   runtime.Object
 	strategy registry.Strategy
@@ -102,13 +103,13 @@ func ownKinds() []*registry.Kind {
 
 // patchables has one of each kind.
 func patchables(f *testing.F) (all []patchable) {
-	s, err := registry.NewSchemes()
+	s, err := schemes.New()
 	if err != nil {
 		f.Fatal(err)
 	}
-	config := genericapiserver.DefaultOpenAPIV3Config(registry.Definitions, apiopenapi.NewDefinitionNamer(s.External))
+	config := genericapiserver.DefaultOpenAPIV3Config(schemes.Definitions, apiopenapi.NewDefinitionNamer(s.External))
 	var names []string
-	for name := range registry.Definitions(func(string) (r spec.Ref) { return r }) {
+	for name := range schemes.Definitions(func(string) (r spec.Ref) { return r }) {
 		names = append(names, name)
 	}
 	models, err := builder3.BuildOpenAPIDefinitionsForResources(config, names...)
@@ -218,11 +219,11 @@ func (p patchable) Update(ctx context.Context, _ string, info rest.UpdatedObject
 	if o.GetName() != "p" || o.GetUID() != "u" {
 		p.t.Errorf("%s: it is now %s with UID %s", p.kind.Plural, o.GetName(), o.GetUID())
 	}
-	text, err := runtime.Encode(p.schemes.StorageCodec(p.kind), obj)
+	text, err := runtime.Encode(p.kind.StorageCodec(p.schemes), obj)
 	if err != nil {
 		return nil, false, err // too large, or what protobuf cannot hold
 	}
-	if _, err := runtime.Decode(p.schemes.StorageCodec(p.kind), text); err != nil {
+	if _, err := runtime.Decode(p.kind.StorageCodec(p.schemes), text); err != nil {
 		p.t.Errorf("%s: what was stored cannot be read: %v", p.kind.Plural, err)
 	}
 	return obj, false, nil

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/table"
 )
 
@@ -56,7 +57,7 @@ status: {phase: Running, podIP: 10.0.0.1, conditions: [{type: Ready, status: "Tr
 // FuzzBody: whatever the body of a create or an update is, in JSON, YAML or protobuf, of any kind, it is decoded, defaulted,
 // prepared, judged, stored and printed, or refused; nothing panics.
 func FuzzBody(f *testing.F) {
-	s, err := registry.NewSchemes()
+	s, err := schemes.New()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func FuzzBody(f *testing.F) {
 }
 
 // createdPod is richPod as it may be created: with nothing wrong, or all that is made of it would end at the first check.
-func createdPod(f *testing.F, s *registry.Schemes, k *registry.Kind) string {
+func createdPod(f *testing.F, s *schemes.Schemes, k *registry.Kind) string {
 	text := regexp.MustCompile(`(?m)^  ephemeralContainers: .*\n`).ReplaceAllString(richPod, "")
 	pod, _, err := s.Codecs.UniversalDeserializer().Decode([]byte(text), nil, k.Object())
 	if err != nil {
@@ -163,7 +164,7 @@ func odd(dice *rand.Rand, text string) []byte {
 }
 
 // live does with an object of a kind what its storage does.
-func live(t *testing.T, s *registry.Schemes, k *registry.Kind, obj runtime.Object) {
+func live(t *testing.T, s *schemes.Schemes, k *registry.Kind, obj runtime.Object) {
 	if _, ok := obj.(metav1.Object); !ok {
 		return // another kind's: the handlers refuse it by its kind
 	}
@@ -196,18 +197,18 @@ func live(t *testing.T, s *registry.Schemes, k *registry.Kind, obj runtime.Objec
 		if _, err := printer.Row(made, time.Unix(0, 0)); err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 		}
-		text, err := runtime.Encode(s.StorageCodec(k), made)
+		text, err := runtime.Encode(k.StorageCodec(s), made)
 		if err != nil {
 			continue // too large, or what protobuf cannot hold
 		}
-		if _, err := runtime.Decode(s.StorageCodec(k), text); err != nil {
+		if _, err := runtime.Decode(k.StorageCodec(s), text); err != nil {
 			t.Errorf("%s: what was stored cannot be read: %v", k.Name, err)
 		}
 	}
 }
 
 // objectKind is the name of an object's kind, by its Go type.
-func objectKind(s *registry.Schemes, obj runtime.Object) string {
+func objectKind(s *schemes.Schemes, obj runtime.Object) string {
 	kinds, _, err := s.External.ObjectKinds(obj)
 	if err != nil || len(kinds) == 0 {
 		return ""
@@ -216,7 +217,7 @@ func objectKind(s *registry.Schemes, obj runtime.Object) string {
 }
 
 // emptyOf is an object that has nothing but its defaults.
-func emptyOf(s *registry.Schemes, k *registry.Kind) runtime.Object {
+func emptyOf(s *schemes.Schemes, k *registry.Kind) runtime.Object {
 	obj := k.Object()
 	s.Default(obj)
 	return obj

@@ -11,18 +11,18 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // RS-01: a user has no more sessions than allowed, and a namespace no more than allowed, by whomever; others, administrators and requests that
 // are no sessions go on. A session that has ended counts no longer.
 func TestSessionLimits(t *testing.T) {
-	schemes, err := registry.NewSchemes()
+	types, err := schemes.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lasts := func(_ *http.Request, info *request.RequestInfo) bool { return info.Subresource != "" }
-	l := &sessionLimits{perUser: 2, perNamespace: 4, lasts: lasts, codecs: schemes.Codecs, users: tally{}, namespaces: tally{}}
+	l := &sessionLimits{perUser: 2, perNamespace: 4, lasts: lasts, codecs: types.Codecs, users: tally{}, namespaces: tally{}}
 	release, begun, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	ask := func(next http.HandlerFunc, who user.DefaultInfo, namespace, subresource string) *httptest.ResponseRecorder {
 		info := &request.RequestInfo{IsResourceRequest: true, Verb: "create", APIVersion: "v1", Resource: "pods", Subresource: subresource, Namespace: namespace}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) *httptest.Server {
@@ -31,7 +31,7 @@ func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http
 
 func limiting(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) http.Handler {
 	t.Helper()
-	s, err := registry.NewSchemes()
+	s, err := schemes.New()
 	if err != nil {
 		t.Fatal(err)
 	}

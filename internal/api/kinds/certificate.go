@@ -15,6 +15,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/validation/certificates"
 )
 
@@ -32,10 +33,10 @@ func certificateKinds() []*registry.Kind {
 }
 
 // serveCertificates serves what requests for certificates have besides a plain kind.
-func serveCertificates(all registry.Served, requests *registry.REST, schemes *registry.Schemes) {
-	requests.CreateStrategy = asRequestor{registry.NewStrategy(schemes, requests.Kind, requests.Kind.Rules)}
+func serveCertificates(all registry.Served, requests *registry.REST, types *schemes.Schemes) {
+	requests.CreateStrategy = asRequestor{registry.NewStrategy(types, requests.Kind, requests.Kind.Rules)}
 	all.Add(certificatesv1.SchemeGroupVersion, CertificateRequests+"/approval",
-		requests.Sub(schemes, certificateApprovalRules()))
+		requests.Sub(types, certificateApprovalRules()))
 }
 
 // asRequestor writes into a new request who has made it: what the signer goes by, and nobody may say of himself.

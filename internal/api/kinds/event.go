@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -35,7 +36,7 @@ func newEventRules() registry.Rules {
 
 func newForm(e *corev1.Event) *eventsv1.Event {
 	out := &eventsv1.Event{}
-	registry.EventFromCore(e, out)
+	schemes.EventFromCore(e, out)
 	return out
 }
 

@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // Every stored kind survives the way to etcd and back, and every kind has printers, rules and selectors that take its type.
 func TestTableOfKinds(t *testing.T) {
-	s, err := registry.NewSchemes()
+	s, err := schemes.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestTableOfKinds(t *testing.T) {
 			if !slices.Contains(gvks, hub.WithKind(k.Name)) {
 				t.Errorf("not registered as hub: %v", gvks)
 			}
-			codec := s.StorageCodec(k)
+			codec := k.StorageCodec(s)
 			data, err := runtime.Encode(codec, obj)
 			if err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/podstore"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -20,9 +21,12 @@ import (
 
 func podRules(gates *features.Gates) registry.Rules {
 	return registry.Typed[*corev1.Pod]{
-		Drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropOwn(pod, old)...) },
+		Drop: func(pod, old *corev1.Pod) []string {
+			return append(gates.Drop(pod, old), podstore.DropOwn(pod, old)...)
+		},
 		PrepareCreate: func(pod *corev1.Pod) {
 			podspec.DefaultPodResources(pod)
+			podspec.FormerAppArmor(pod)
 			pod.Generation = 1
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 			if len(pod.Spec.SchedulingGates) > 0 {
@@ -58,7 +62,7 @@ func podStatusRules() registry.Rules {
 			pod.Spec = old.Spec
 			pod.DeletionTimestamp = nil // the library puts the stored one back
 			pod.OwnerReferences = old.OwnerReferences
-			keepOwn(pod, old)
+			podstore.KeepOwn(pod, old)
 			if pod.Status.QOSClass == "" {
 				pod.Status.QOSClass = old.Status.QOSClass
 			}

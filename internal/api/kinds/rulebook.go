@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -31,7 +32,7 @@ type Rules struct {
 
 // NewRulebook makes the rules as they are with these feature gates.
 func NewRulebook(gates *features.Gates) (*Rulebook, error) {
-	s, err := registry.NewSchemes()
+	s, err := schemes.New()
 	if err != nil {
 		return nil, err
 	}

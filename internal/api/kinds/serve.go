@@ -8,7 +8,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/api/componentstatus"
+	"github.com/wherryproject/wherry/internal/api/eviction"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
@@ -17,7 +19,7 @@ import (
 // Host is what the kinds need of the server they are served by.
 type Host struct {
 	Stores    registry.Stores
-	Schemes   *registry.Schemes
+	Schemes   *schemes.Schemes
 	Addresses *serviceips.Addresses // of services
 	NodePorts *serviceips.NodePorts // likewise
 	Etcd      func() error          // nil: etcd answers
@@ -51,8 +53,8 @@ func Serve(all registry.Served, h Host) {
 	all.Add(core, "componentstatuses", componentstatus.New(h.Etcd))
 	all.Add(core, "pods/binding", bindingREST{st["pods"]})
 	all.Add(core, "pods/resize", resizeREST{st["pods"].Sub(h.Schemes, podResizeRules())})
-	all.Add(core, "pods/eviction", evictionREST{pods: st["pods"], budgets: st[upstream.Budgets],
-		charge: st[upstream.Budgets].Below()["status"].(rest.Updater)})
+	all.Add(core, "pods/eviction", eviction.New(st["pods"], st[upstream.Budgets],
+		st[upstream.Budgets].Below()["status"].(rest.Updater)))
 	events := st["events"]
 	all.Add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(h.Schemes,
 		newEventRules()), Kind: events.Kind}})

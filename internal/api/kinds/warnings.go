@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/quota"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -62,8 +64,9 @@ func serviceAccountWarnings(a, old *corev1.ServiceAccount) []string {
 	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", EnforceSecrets)}
 }
 
-// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: custom resources are
-// not, and a quota that looks like a limit and is none is worse than none.
+// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: a quota that looks
+// like a limit and is none is worse than none. What is of no group that is served may be a custom resource, which
+// counts.
 func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
 		if old != nil {
@@ -71,15 +74,26 @@ func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 				continue
 			}
 		}
-		if !quota.IsCount(name) || slices.ContainsFunc(All(nil),
-			func(k *registry.Kind) bool { return Counted(k) && quota.Tracks(k.Resource(), name) }) {
-			continue
+		if limitsNothing(name) {
+			all = append(all, fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here", name))
 		}
-		all = append(all,
-			fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here, nor are custom resources",
-				name))
 	}
 	return all
+}
+
+// deviceClass ends the names of entries for the devices of a class.
+const deviceClass = ".deviceclass.resource.k8s.io/devices"
+
+func limitsNothing(name corev1.ResourceName) bool {
+	if strings.HasSuffix(string(name), deviceClass) {
+		return true
+	}
+	_, group, _ := strings.Cut(string(name), ".")
+	if !quota.IsCount(name) || group != "" && len(schemes.VersionsOf(group)) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(All(nil),
+		func(k *registry.Kind) bool { return Counted(k) && quota.Tracks(k.Resource(), name) })
 }
 
 // endpointsREST tells everybody who uses Endpoints, reading too, that EndpointSlices have taken their place (KEP-4974).

@@ -1209,7 +1209,7 @@ func schema_wherry_internal_debug_debugrun_PodReference(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PodReference tells one pod from others that had its name.",
+				Description: "PodReference distinguishes a pod from others that had its name.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {

@@ -64,8 +64,13 @@ func Change(q *corev1.ResourceQuota, now, old Item) (corev1.ResourceList, error)
 	return add(q, asked)
 }
 
-// Grows tells whether an object takes more of anything than it did.
+// Grows tells whether an object takes more of anything than it did, or comes into the scope of other quotas.
 func Grows(now, old Item) bool {
+	claim, ok := now.Object.(*corev1.PersistentVolumeClaim)
+	was, _ := old.Object.(*corev1.PersistentVolumeClaim)
+	if ok && was != nil && !slices.Equal(attributesClasses(claim), attributesClasses(was)) {
+		return true
+	}
 	return len(lists.RemoveZeros(lists.SubtractWithNonNegativeResult(Usage(now), Usage(old)))) > 0
 }
 

@@ -204,6 +204,65 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// SC-16: which volume claims a quota of volume attributes classes is about, and that a change of class may not fit.
+func TestClaimScopes(t *testing.T) {
+	claim := func(wanted, has, target string) Item {
+		c := &corev1.PersistentVolumeClaim{}
+		if wanted != "" {
+			c.Spec.VolumeAttributesClassName = &wanted
+		}
+		if has != "" {
+			c.Status.CurrentVolumeAttributesClassName = &has
+		}
+		if target != "" {
+			c.Status.ModifyVolumeStatus = &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: target}
+		}
+		return Item{Resource: corev1.Resource("persistentvolumeclaims"), Object: c}
+	}
+	quota := func(op corev1.ScopeSelectorOperator, values ...string) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: list("persistentvolumeclaims", "1"), ScopeSelector: &corev1.ScopeSelector{
+			MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: op, Values: values}}}}}
+	}
+	gold, none, leaving, coming := claim("gold", "", ""), claim("", "", ""), claim("silver", "gold", ""), claim("silver", "silver", "gold")
+	for _, row := range []struct {
+		name    string
+		q       *corev1.ResourceQuota
+		in, not []Item
+	}{
+		{"in", quota(corev1.ScopeSelectorOpIn, "gold"), []Item{gold, leaving, coming}, []Item{none, claim("silver", "", "")}},
+		{"not in", quota(corev1.ScopeSelectorOpNotIn, "gold"), []Item{none, claim("silver", "", "")}, []Item{gold}},
+		{"any", quota(corev1.ScopeSelectorOpExists), []Item{gold, leaving}, []Item{none}},
+		{"none", quota(corev1.ScopeSelectorOpDoesNotExist), []Item{none}, []Item{gold}},
+	} {
+		for _, i := range row.in {
+			if !Matches(row.q, i) {
+				t.Errorf("%s: %+v is not in it", row.name, i.Object)
+			}
+		}
+		for _, i := range row.not {
+			if Matches(row.q, i) {
+				t.Errorf("%s: %+v is in it", row.name, i.Object)
+			}
+		}
+		if Matches(row.q, item(podOf(nil, using("main", nil, nil)))) {
+			t.Errorf("%s: a pod is in it", row.name)
+		}
+	}
+	if !Grows(gold, claim("silver", "", "")) || Grows(gold, claim("gold", "gold", "")) {
+		t.Error("a change of class is charged, and that it has happened is not")
+	}
+}
+
+// SC-16: of a load balancer that allocates no node ports those count that it names.
+func TestNamedNodePorts(t *testing.T) {
+	s := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: new(false),
+		Ports: []corev1.ServicePort{{NodePort: 30080}, {}}}}
+	used := Usage(Item{Resource: corev1.Resource("services"), Object: s})
+	if got := used[corev1.ResourceServicesNodePorts]; got.Value() != 1 {
+		t.Errorf("it takes %s node ports", got.String())
+	}
+}
+
 // TestChange proves SC-16: an object that comes to take more is charged with the difference, and one that takes less with nothing.
 func TestChange(t *testing.T) {
 	service := func(kind corev1.ServiceType, ports int) Item {

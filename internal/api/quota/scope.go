@@ -10,7 +10,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Matches says whether an object is in all scopes of a quota. Scopes are about pods: nothing else is in one.
+// Matches says whether an object is in all scopes of a quota. Scopes are about pods and volume claims: nothing else is
+// in one.
 func Matches(q *corev1.ResourceQuota, i Item) bool {
 	var all []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {
@@ -23,9 +24,44 @@ func Matches(q *corev1.ResourceQuota, i Item) bool {
 	if len(all) == 0 {
 		return true
 	}
-	pod, ok := i.Object.(*corev1.Pod)
-	return ok &&
-		!slices.ContainsFunc(all, func(r corev1.ScopedResourceSelectorRequirement) bool { return !inScope(pod, r) })
+	var in func(r corev1.ScopedResourceSelectorRequirement) bool
+	switch obj := i.Object.(type) {
+	case *corev1.Pod:
+		in = func(r corev1.ScopedResourceSelectorRequirement) bool { return inScope(obj, r) }
+	case *corev1.PersistentVolumeClaim:
+		in = func(r corev1.ScopedResourceSelectorRequirement) bool { return claimInScope(obj, r) }
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(all, func(r corev1.ScopedResourceSelectorRequirement) bool { return !in(r) })
+}
+
+// claimInScope: a claim is of the class that it asks for, the one that it has, and the one that it is being changed to
+// (KEP-3751).
+func claimInScope(c *corev1.PersistentVolumeClaim, r corev1.ScopedResourceSelectorRequirement) bool {
+	if r.ScopeName != corev1.ResourceQuotaScopeVolumeAttributesClass {
+		return false
+	}
+	classes := attributesClasses(c)
+	if len(classes) == 0 {
+		return ofClass("", r)
+	}
+	return slices.ContainsFunc(classes, func(class string) bool { return ofClass(class, r) })
+}
+
+// attributesClasses are the volume attributes classes that a claim refers to.
+func attributesClasses(c *corev1.PersistentVolumeClaim) (all []string) {
+	add := func(class *string) {
+		if class != nil && *class != "" && !slices.Contains(all, *class) {
+			all = append(all, *class)
+		}
+	}
+	add(c.Spec.VolumeAttributesClassName)
+	add(c.Status.CurrentVolumeAttributesClassName)
+	if m := c.Status.ModifyVolumeStatus; m != nil {
+		add(&m.TargetVolumeAttributesClassName)
+	}
+	return all
 }
 
 func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
@@ -39,7 +75,7 @@ func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
 	case corev1.ResourceQuotaScopeNotBestEffort:
 		return podspec.QOSClass(pod) != corev1.PodQOSBestEffort
 	case corev1.ResourceQuotaScopePriorityClass:
-		return ofPriority(pod.Spec.PriorityClassName, r)
+		return ofClass(pod.Spec.PriorityClassName, r)
 	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
 		return slices.ContainsFunc(affinityTerms(pod.Spec.Affinity), func(t corev1.PodAffinityTerm) bool {
 			return len(t.Namespaces) > 0 || t.NamespaceSelector != nil
@@ -48,7 +84,7 @@ func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
 	return false // a scope of volume claims
 }
 
-func ofPriority(class string, r corev1.ScopedResourceSelectorRequirement) bool {
+func ofClass(class string, r corev1.ScopedResourceSelectorRequirement) bool {
 	switch r.Operator {
 	case corev1.ScopeSelectorOpIn:
 		return slices.Contains(r.Values, class)

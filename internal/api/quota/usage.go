@@ -124,10 +124,8 @@ func Usage(i Item) corev1.ResourceList {
 		if balanced {
 			used[corev1.ResourceServicesLoadBalancers] = one
 		}
-		if obj.Spec.Type == corev1.ServiceTypeNodePort || balanced &&
-			ptr.Deref(obj.Spec.AllocateLoadBalancerNodePorts, true) {
-			used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(int64(len(obj.Spec.Ports)),
-				resource.DecimalSI)
+		if obj.Spec.Type == corev1.ServiceTypeNodePort || balanced {
+			used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(nodePorts(obj), resource.DecimalSI)
 		}
 	case *corev1.PersistentVolumeClaim:
 		addClaim(used, obj)
@@ -137,6 +135,19 @@ func Usage(i Item) corev1.ResourceList {
 		}
 	}
 	return used
+}
+
+// nodePorts is how many of its ports a service has, or will have, on the nodes; without allocation those that it names.
+func nodePorts(s *corev1.Service) (n int64) {
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || ptr.Deref(s.Spec.AllocateLoadBalancerNodePorts, true) {
+		return int64(len(s.Spec.Ports))
+	}
+	for _, p := range s.Spec.Ports {
+		if p.NodePort != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // addClaim adds what a claim takes: of the namespace, and of its storage class.

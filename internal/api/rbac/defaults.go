@@ -22,6 +22,9 @@ const (
 	// ImageExecs is the resource (in the API group of debug runs) whose creation is image exec's own right. It holds no
 	// objects.
 	ImageExecs = "imageexecs"
+	// ExternalIPs is the subresource of services whose use is the right to name external addresses of them in a
+	// namespace that is held to a Pod Security level. It holds no objects.
+	ExternalIPs = "externalips"
 
 	debugGroup = "debug.wherry.dev"
 

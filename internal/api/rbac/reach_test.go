@@ -23,4 +23,19 @@ func TestReachesNode(t *testing.T) {
 	if ReachesNode([]rbacv1.PolicyRule{update, use}) {
 		t.Error("netadmin is taken for root")
 	}
+	for _, c := range []struct {
+		verb, group, resource string
+		want                  bool
+	}{
+		{"create", "", "pods", true}, {"patch", "", "pods", false}, {"get", "apps", "deployments", false},
+		{"create", "apps", "deployments", true}, {"patch", "apps", "deployments", true}, {"update", "apps", "statefulsets", true},
+		{"create", "apps", "daemonsets", true}, {"create", "apps", "replicasets", true}, {"create", "batch", "jobs", true},
+		{"update", "batch", "cronjobs", true}, {"create", "", "replicationcontrollers", true},
+		{"delete", "apps", "deployments", false}, {"update", "apps", "deployments/scale", false}, {"create", "", "services", false},
+	} {
+		rule := rbacv1.PolicyRule{Verbs: []string{c.verb}, APIGroups: []string{c.group}, Resources: []string{c.resource}}
+		if got := ReachesNode([]rbacv1.PolicyRule{rule}); got != c.want {
+			t.Errorf("%s %s.%s: %t", c.verb, c.resource, c.group, got)
+		}
+	}
 }

@@ -118,20 +118,3 @@ func (r *REST) writes() rest.StandardStorage {
 	}
 	return r.foreign.Main
 }
-
-// Versioned is an object in a version that clients know, if it has a form of its own inside the server.
-func (s *Schemes) Versioned(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
-	if obj == nil {
-		return nil, nil
-	}
-	kinds, _, err := s.ObjectKinds(obj)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range kinds {
-		if k.GroupVersion() == gv {
-			return obj, nil
-		}
-	}
-	return s.ConvertToVersion(obj, gv)
-}

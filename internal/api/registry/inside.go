@@ -27,7 +27,7 @@ type Inside struct {
 	Loopback *socketpair.Listener // what Server.Loopback dials
 }
 
-// openInside is what [factory.Create] is for an etcd somewhere else.
+// openInside is what [factory.Create] is for an etcd somewhere else: but for connections, and a compactor.
 func (b *Backend) openInside(c *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object,
 	prefix string) (
 	storage.Interface, factory.DestroyFunc, error,

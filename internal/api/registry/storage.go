@@ -34,16 +34,17 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/onwrite"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
 // Backend tells the library's stores where and how to keep objects.
 type Backend struct {
-	Schemes  *Schemes
+	Schemes  *schemes.Schemes
 	Features *features.Gates
 	Config   storagebackend.Config
 	Room     Room             // nil: the store is not ours
-	Etcd     *clientv3.Client // nil: config says where etcd is
+	Etcd     *clientv3.Client // of an etcd in this process; nil: config says where it is
 	Firsts   *firsts.Board    // told of every write; may be nil
 	// Rights decides about rights, for kinds whose rules ask; it is asked for with each question.
 	Rights func() authorizer.UnconditionalAuthorizer
@@ -55,7 +56,7 @@ type Backend struct {
 // has no more latency than one through a cache, lists are exact, and no second copy of every object stays in memory.
 func (b *Backend) options(k *Kind) generic.RESTOptions {
 	c := b.Config
-	c.Codec = b.Schemes.StorageCodec(k)
+	c.Codec = k.StorageCodec(b.Schemes)
 	c.EncodeVersioner = k.GV
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(k.Resource()),
@@ -84,12 +85,14 @@ func resourcePrefix(k *Kind) string {
 }
 
 // StorageCodec is how objects of a kind are written to the store: protobuf, or JSON for our own groups.
-func (s *Schemes) StorageCodec(k *Kind) runtime.Codec {
-	var wire runtime.Serializer = protobuf.NewSerializer(s.Scheme, s.Scheme)
-	if IsOwn(k.GV) {
-		wire = json.NewSerializerWithOptions(json.DefaultMetaFactory, s.Scheme, s.Scheme, json.SerializerOptions{})
+func (k *Kind) StorageCodec(types *schemes.Schemes) runtime.Codec {
+	var wire runtime.Serializer = protobuf.NewSerializer(types.Scheme, types.Scheme)
+	if schemes.IsOwn(k.GV) {
+		wire = json.NewSerializerWithOptions(json.DefaultMetaFactory, types.Scheme, types.Scheme,
+			json.SerializerOptions{})
 	}
-	codec := s.Codecs.CodecForVersions(wire, s.Codecs.UniversalDeserializer(), k.GV, runtime.InternalGroupVersioner)
+	codec := types.Codecs.CodecForVersions(wire, types.Codecs.UniversalDeserializer(), k.GV,
+		runtime.InternalGroupVersioner)
 	if k.Foreign != nil {
 		return limitedCodec{codec, k.Resource()}
 	}
@@ -341,7 +344,7 @@ func (k *Kind) Attrs() storage.AttrFunc {
 	return func(obj runtime.Object) (labels.Set, fields.Set, error) {
 		o, ok := obj.(metav1.Object)
 		if !ok {
-			return nil, nil, fmt.Errorf("%T is no API object", obj)
+			return nil, nil, fmt.Errorf("%T is not an API object", obj)
 		}
 		set := fields.Set{}
 		if k.Fields != nil {

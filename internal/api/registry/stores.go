@@ -20,7 +20,7 @@ import (
 // Stores are the opened kinds by plural name.
 type Stores map[string]*REST
 
-// OpenStores connects every kind to etcd, all at once: each has a connection of its own.
+// OpenStores connects every kind to etcd, all at once: to one in another process each has a connection of its own.
 func OpenStores(b *Backend, table []*Kind) (Stores, error) {
 	type opened struct {
 		rest *REST

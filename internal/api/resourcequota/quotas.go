@@ -27,6 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/quota"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 const (
@@ -40,7 +41,7 @@ const (
 // creates that race never get more than there is.
 type Quotas struct {
 	stores registry.Stores
-	types  *registry.Schemes
+	types  *schemes.Schemes
 	status *genericregistry.Store
 	log    *slog.Logger
 	ruled  *registry.Ruled
@@ -53,10 +54,10 @@ type Quotas struct {
 }
 
 // New makes the charger of every counted kind. Nothing is counted before Run.
-func New(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) *Quotas {
+func New(st registry.Stores, known *schemes.Schemes, log *slog.Logger) *Quotas {
 	q := &Quotas{
-		stores: st, types: schemes, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
-		status: st["resourcequotas"].With(schemes, kinds.ResourceQuotaStatusRules()),
+		stores: st, types: known, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
+		status: st["resourcequotas"].With(known, kinds.ResourceQuotaStatusRules()),
 		ruled:  registry.NewRuled(st["resourcequotas"]),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount)),
@@ -111,7 +112,7 @@ func (q *Quotas) follow(r *registry.REST) {
 				q.changed(obj)
 			}
 		}
-	case "services":
+	case "services", "persistentvolumeclaims": // of which an update may take less, or leave a scope
 		calls.Updated = q.changed
 	}
 	r.OnWrite.Add(calls)

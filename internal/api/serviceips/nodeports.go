@@ -126,6 +126,9 @@ func (n *NodePorts) assign(s, old *corev1.Service, dry bool) (onwrite.Finish, er
 	}
 	at := field.NewPath("spec")
 	for i := range s.Spec.Ports {
+		if p := &s.Spec.Ports[i]; p.NodePort == 0 && needsPorts(s) {
+			p.NodePort = shared(s, p)
+		}
 		if err := need(&s.Spec.Ports[i].NodePort, at.Child("ports").Index(i).Child("nodePort"),
 			needsPorts(s)); err != nil {
 			return nil, err
@@ -147,6 +150,16 @@ func (n *NodePorts) assign(s, old *corev1.Service, dry bool) (onwrite.Finish, er
 		}
 		n.release(back)
 	}, nil
+}
+
+// shared is the node port of the same port with another protocol, as of DNS over TCP and UDP; 0 if there is none.
+func shared(s *corev1.Service, p *corev1.ServicePort) int32 {
+	for _, o := range s.Spec.Ports {
+		if o.NodePort != 0 && o.Port == p.Port && o.Protocol != p.Protocol {
+			return o.NodePort
+		}
+	}
+	return 0
 }
 
 // keep fills in the ports that were given before and that the client leaves out, as a PUT of a hand-written manifest

@@ -79,6 +79,19 @@ func TestNodePorts(t *testing.T) {
 	both := nodePortService("both", 30000, 30000)
 	both.Spec.Ports[1].Protocol = corev1.ProtocolUDP
 	made(both, nil)
+	pair := nodePortService("both", 0, 30000)
+	pair.Spec.Ports[1].Protocol, pair.Spec.Ports[1].Port = corev1.ProtocolUDP, pair.Spec.Ports[0].Port
+	made(pair, both)
+	if pair.Spec.Ports[0].NodePort != 30000 {
+		t.Errorf("the same port of two protocols is at %d and %d", pair.Spec.Ports[0].NodePort, pair.Spec.Ports[1].NodePort)
+	}
+	pair = nodePortService("both", 0, 0)
+	pair.Spec.Ports[1].Protocol, pair.Spec.Ports[1].Port = corev1.ProtocolUDP, pair.Spec.Ports[0].Port
+	if finish, err := n.assign(pair, nil, true); err != nil || pair.Spec.Ports[0].NodePort == 0 || pair.Spec.Ports[0].NodePort != pair.Spec.Ports[1].NodePort {
+		t.Errorf("the same port of two protocols is at %d and %d: %v", pair.Spec.Ports[0].NodePort, pair.Spec.Ports[1].NodePort, err)
+	} else {
+		finish(false)
+	}
 	checked := nodePortService("checked", 0)
 	checked.Spec.Type, checked.Spec.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, corev1.ServiceExternalTrafficPolicyLocal
 	made(checked, nil)

@@ -68,7 +68,7 @@ func isExternal(t corev1.ServiceType) bool {
 
 // ValidateService checks everything of the spec.
 func ValidateService(svc *corev1.Service) field.ErrorList {
-	all := rules.Meta(&svc.ObjectMeta, apivalidation.NameIsDNS1035Label)
+	all := rules.Meta(&svc.ObjectMeta, apivalidation.NameIsDNSLabel) // KEP-5311
 	s, path := &svc.Spec, field.NewPath("spec")
 	all = append(all, rules.OneOf(path.Child("type"), s.Type, corev1.ServiceTypeClusterIP,
 		corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)...)

@@ -30,7 +30,7 @@ func TestService(t *testing.T) {
 	}
 	spec := func(change func(*corev1.ServiceSpec)) func(*sv) { return func(s *sv) { change(&s.Spec) } }
 	check(t, good, ValidateService, []row[sv]{
-		{"name", func(s *sv) { s.Name = "1a" }, "metadata.name", "DNS-1035"},
+		{"name", func(s *sv) { s.Name = "1.a" }, "metadata.name", "dots"},
 		{"type", spec(func(s *corev1.ServiceSpec) { s.Type = "x" }), "spec.type", "NodePort"},
 		{"selector", spec(func(s *corev1.ServiceSpec) { s.Selector["a b"] = "" }), "spec.selector", ""},
 		{"no ports", spec(func(s *corev1.ServiceSpec) { s.Ports = nil }), "spec.ports", "Required"},

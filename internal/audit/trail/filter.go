@@ -36,7 +36,7 @@ func (f Filter) mayTake(line []byte) bool {
 	return true
 }
 
-// Takes tells whether an event is wanted.
+// Takes reports whether an event is wanted.
 func (f Filter) Takes(e *auditv1.Event) bool {
 	ref := e.ObjectRef
 	if f.Resource != "" || f.Name != "" || f.Namespace != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
+	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -53,7 +54,7 @@ func Say(e *auditv1.Event) Entry {
 		entry.Namespace = e.ObjectRef.Namespace
 	}
 	if s := e.ResponseStatus; s != nil && s.Code >= http.StatusBadRequest {
-		entry.Message = s.Message
+		entry.Message = exitcode.Plain(s.Message)
 	}
 	for _, text := range []*string{&entry.ID, &entry.User, &entry.Verb, &entry.Namespace, &entry.What, &entry.Result,
 		&entry.Message, &entry.From, &entry.Agent} {
@@ -107,7 +108,7 @@ func result(e *auditv1.Event) string {
 	return text
 }
 
-// lasts tells whether a request is one that stays open as long as its user wants.
+// lasts reports whether a request is one that stays open as long as its user wants.
 func lasts(e *auditv1.Event) bool {
 	if e.ObjectRef == nil {
 		return false
@@ -238,6 +239,7 @@ func exec(e *auditv1.Event, query url.Values, where string) string {
 		if run := notes[debugrun.AuditRun]; run != "" {
 			text += ", run " + run
 		}
+		command = typed(command)
 	case kind == string(debugrun.ImageExec) || query.Has(debugask.ParamExecImage):
 		text = "image exec in " + where + ": image " + first(image, query.Get(debugask.ParamExecImage))
 		if notes[debugrun.AuditWritable] == "true" || query.Get(debugask.ParamExecWritable) == "true" {
@@ -281,11 +283,21 @@ func added(note, object string) string {
 			text += ", target " + c.Target
 		}
 		if len(c.Command) > 0 {
-			text += ": " + shell(c.Command)
+			text += ": " + shell(typed(c.Command))
 		}
 		texts = append(texts, text)
 	}
 	return "add debug container to " + object + ": " + strings.Join(texts, "; ")
+}
+
+// typed is a command of a pod's spec as its container gets it, and as its user typed it: there $$ stands for $, and
+// only in a spec. References to variables stay.
+func typed(argv []string) []string {
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = strings.ReplaceAll(word, "$$", "$")
+	}
+	return words
 }
 
 // shell writes a command as a shell would take it.

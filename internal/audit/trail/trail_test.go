@@ -223,6 +223,11 @@ func TestSay(t *testing.T) {
 			"debug pods/web: container debug of image busybox, target main, run 2: sh", "101"},
 		"debug session refused": {event(1, on("exec"), answer(403), uri("/x?ephemeralContainerName=d&ephemeralContainerImage=evil&ephemeralContainerTarget=main&command=sh")),
 			"debug pods/web: container d of image evil, target main: sh", "403 Forbidden"},
+		"a dollar of a spec": {event(1, on("exec"), answer(101), notes("kind", "EphemeralContainer", "container", "d", "image", "i", "command", `["sh","-c","echo $$$$ $(A)"]`)),
+			"debug pods/web: container d of image i: sh -c 'echo $$ $(A)'", "101"},
+		"dollars of an exec": {event(1, on("exec"), answer(101), notes("kind", "Exec", "command", `["echo","$$"]`)), "exec in pods/web: echo '$$'", "101"},
+		"an added dollar": {event(1, verb("patch"), on("ephemeralcontainers"), answer(200), notes("added", `[{"name":"d","image":"i","command":["echo","$$$$"]}]`)),
+			"add debug container to pods/web: d of image i: echo '$$'", "200"},
 		"image exec": {event(1, on("exec"), answer(101), notes("kind", "ImageExec", "image", "tools", "writable", "true", "command", `["ls","/c"]`, "end", "Refused: no pull")),
 			"image exec in pods/web: image tools, writable: ls /c", "101 Refused: no pull"},
 		"image exec refused": {event(1, on("exec"), answer(403), uri("/x?image=evil&command=ls&writable=true")), "image exec in pods/web: image evil, writable: ls", "403 Forbidden"},
@@ -249,6 +254,11 @@ func TestSay(t *testing.T) {
 				t.Errorf("%q %q\nwant %q %q", got.What, got.Result, tc.what, tc.result)
 			}
 		})
+	}
+	if got := Say(event(1, func(e *auditv1.Event) {
+		e.ResponseStatus = &metav1.Status{Code: 500, Message: `Internal error occurred: OCI runtime exec failed: exec failed: unable to start container process: exec: "ls": not found: unknown`}
+	})).Message; got != `exec: "ls": not found` {
+		t.Error(got)
 	}
 	e := event(1)
 	e.ImpersonatedUser = &authnv1.UserInfo{Username: "joe"}

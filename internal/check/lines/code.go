@@ -87,8 +87,8 @@ func breakLine(line []byte, pieces []piece) (first, rest []byte, flows bool) {
 	return line, nil, false
 }
 
-// follows tells whether the line after a broken one goes on with the same list, without a shape of its own: one element
-// a line.
+// follows reports whether the line after a broken one goes on with the same list, without a shape of its own: one
+// element a line.
 func follows(line, next []byte, pieces, after []piece) bool {
 	indent := func(l []byte) int { return len(l) - len(bytes.TrimLeft(l, "\t")) }
 	want := indent(line) + min(depthOf(pieces), 1)
@@ -119,7 +119,7 @@ func depthOf(pieces []piece) (depth int) {
 // tightly.
 type choice struct{ at, depth, tight int }
 
-// beats tells whether a place is better than another one that is further to the right.
+// beats reports whether a place is better than another one that is further to the right.
 func (c choice) beats(other choice) bool {
 	return c.at > 0 && (other.depth > c.depth || other.depth == c.depth && other.tight > c.tight)
 }
@@ -169,7 +169,7 @@ func bestBreak(line []byte, pieces []piece) choice {
 	return choice{}
 }
 
-// breakable tells whether a line may end after a token: no semicolon is put there, and it does not look odd.
+// breakable reports whether a line may end after a token: no semicolon is put there, and it does not look odd.
 func breakable(pieces []piece, i int) bool {
 	switch pieces[i].tok {
 	case token.COMMA, token.LAND, token.LOR:
@@ -184,7 +184,7 @@ func breakable(pieces []piece, i int) bool {
 	return false
 }
 
-// isBody tells whether a brace opens a function's body, or another block: statements, which are broken at its braces.
+// isBody reports whether a brace opens a function's body, or another block: statements, which are broken at its braces.
 func isBody(pieces []piece, i int) bool {
 	depth := 0
 	for j := i - 1; j >= 0; j-- {

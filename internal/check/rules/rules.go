@@ -112,7 +112,7 @@ func (p *Page) Faults(found Proofs) []string {
 	return out
 }
 
-// OnRealRuntime tells the tests that run real containers: those against the built binary, and the embedded runtime's
+// OnRealRuntime returns the tests that run real containers: those against the built binary, and the embedded runtime's
 // own.
 func OnRealRuntime(test string) bool {
 	return strings.HasPrefix(test, "test/") || strings.HasPrefix(test, "internal/runtime")

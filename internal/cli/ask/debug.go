@@ -17,7 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
-// Debug is what `wherry debug` is told.
+// Debug is the flags of `wherry debug`.
 type Debug struct {
 	Pod       string
 	Container string
@@ -29,7 +29,7 @@ type Debug struct {
 	User      string
 	Remove    bool
 	Quiet     bool
-	Stdin     bool // said as kubectl's users do; it is handed on always
+	Stdin     bool // accepted as in kubectl; standard input is always passed on
 	// Request is this command's own word, by which it knows a run that it asked for from those before (DC-03).
 	Request string
 }
@@ -88,7 +88,7 @@ func checkUser(text string) error {
 	return nil
 }
 
-// Makes tells whether anything was said that is about a new debug container only.
+// Makes reports whether any flag was given that is about a new debug container only.
 func (d *Debug) Makes() bool {
 	return d.Profile != "" || d.User != "" || d.TTL != 0
 }
@@ -155,5 +155,5 @@ func (d *Debug) Announcement(pod, name string) string {
 	return fmt.Sprintf("debug container %s in pod %s, image %s", name, pod, d.ImageOrToolbox())
 }
 
-// Talks tells whether there is a user at out who wants to know more than what the command says.
+// Talks reports whether there is a user at out who wants to know more than what the command says.
 func (d *Debug) Talks(out io.Writer) bool { return !d.Quiet && (d.TTY || Colours(out)) }

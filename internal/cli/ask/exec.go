@@ -12,7 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
-// Exec is what `wherry exec` is told.
+// Exec is the flags of `wherry exec`.
 type Exec struct {
 	Container string
 	Image     string

@@ -29,8 +29,8 @@ type Session struct {
 	api string // the path of its API; empty: that of pods
 }
 
-// Wherrys tells whether the request is one that Wherry's API server alone understands. Another takes it for an exec in
-// the pod's own container, and must not get it.
+// Wherrys reports whether the request is one that Wherry's API server alone understands. Another takes it for an exec
+// in the pod's own container, and must not get it.
 func (s Session) Wherrys() bool {
 	return s.api == "" && (s.Query.Has(debugask.ParamImage) || s.Query.Has(debugask.ParamName) ||
 		s.Query.Has(debugask.ParamExecImage))
@@ -88,10 +88,10 @@ func PodAndCommand(command, pod string, args []string, dash int) (string, []stri
 	return strings.TrimPrefix(strings.TrimPrefix(pod, "pods/"), "pod/"), argv, nil
 }
 
-// IsTerminal tells whether a stream is a terminal.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool { return plain.IsTerminal(stream) }
 
-// Colours tells whether a stream is a terminal that wants more than plain output.
+// Colours reports whether a stream is a terminal that wants more than plain output.
 func Colours(w io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(w)
 }

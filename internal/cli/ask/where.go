@@ -44,7 +44,7 @@ func (w *Where) Variable(getenv func(string) string) string {
 	return getenv("KUBECONFIG")
 }
 
-// DataDirGiven tells whether --data-dir was given.
+// DataDirGiven reports whether --data-dir was given.
 func (w *Where) DataDirGiven() bool { return w.dataDir != nil && w.dataDir.Changed }
 
 // DataDir is the data folder of commands that are given none.

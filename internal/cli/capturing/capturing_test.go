@@ -130,7 +130,7 @@ func TestRefusedWords(t *testing.T) {
 		"web --file main:":            "2 --file",
 		"web --address /x":            "2 docker:web",
 		"dokcer:web":                  "2 docker:NAME",
-		"show " + file:                "1 no bundle of wherry capture",
+		"show " + file:                "1 not a bundle made by wherry capture",
 		"show " + file + " x -o json": "2 leave out x",
 		"show " + file + "x":          "1 no such file",
 		"show " + file + " -o words":  "1 use json or yaml",

@@ -27,7 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// flags are what wherry capture is told.
+// flags are the flags of wherry capture.
 type flags struct {
 	reach.Flags
 	host      onhost.Flags
@@ -123,7 +123,7 @@ func (f *flags) limits() (most int64, err error) {
 		return 0, fmt.Errorf("--max-size: %q is not a size: write it like 128Mi", f.size)
 	}
 	if f.timeLimit <= 0 {
-		return 0, fmt.Errorf("--time-limit: %s is no time for it: write it like 1m", f.timeLimit)
+		return 0, fmt.Errorf("--time-limit: %s is not a valid time limit: write it like 1m", f.timeLimit)
 	}
 	slices.Sort(f.files)
 	f.files = slices.Compact(f.files)

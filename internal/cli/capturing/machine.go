@@ -92,7 +92,7 @@ func (m *machine) run(ctx context.Context, t cmdline.Terminal, command ...string
 	return m.c.Run(ctx, t, false, command...)
 }
 
-// processes is the command that packs what the kernel tells of processes.
+// processes is the command that packs what the kernel shows of processes.
 func processes(secrets bool) []string {
 	command := []string{"/bin/toolbox", "proc-pack"}
 	if secrets {
@@ -169,10 +169,10 @@ func (w *words) Write(p []byte) (int, error) {
 func addCommand(ctx context.Context, w *capture.Writer, folder string,
 	run func(ctx context.Context, t cmdline.Terminal, command ...string) (int, error), command ...string) error {
 	r, out := io.Pipe()
-	var said words
+	var stderr words
 	ended := make(chan error, 1)
 	go func() {
-		code, err := run(ctx, cmdline.Terminal{Out: out, Err: &said}, command...)
+		code, err := run(ctx, cmdline.Terminal{Out: out, Err: &stderr}, command...)
 		if err == nil && code != 0 {
 			err = fmt.Errorf("exit code %d", code)
 		}
@@ -187,7 +187,7 @@ func addCommand(ctx context.Context, w *capture.Writer, folder string,
 	}
 	_, _ = io.Copy(io.Discard, r) // the padding after the archive's end
 	cause := <-ended
-	if text := strings.TrimSpace(said.String()); text != "" {
+	if text := strings.TrimSpace(stderr.String()); text != "" {
 		broken = errors.New(strings.ReplaceAll(text, "\n", "; "))
 	}
 	if why := cmp.Or(broken, cause); why != nil {

@@ -229,7 +229,7 @@ func (p *pod) timeline(ctx context.Context, w *capture.Writer) error {
 }
 
 // userOf is as whom the processes of a container are looked at: its own user, whom the kernel lets look into them. Root
-// without further rights must not. "" leaves it to the server, where its status does not tell.
+// without further rights must not. "" leaves it to the server, where its status does not show it.
 func (p *pod) userOf(container string) string {
 	s := podspec.FindStatus(&p.pod.Status, container)
 	if s == nil || s.User == nil || s.User.Linux == nil || s.User.Linux.UID == 0 {

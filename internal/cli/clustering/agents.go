@@ -42,7 +42,7 @@ func (c *connection) awaitAgents(ctx context.Context, t cmdline.Terminal, namesp
 		_, err := watchtools.UntilWithSync(waiting, only, &unstructured.Unstructured{}, nil,
 			func(e watch.Event) (bool, error) { return false, seen.judge(e) })
 		if waiting.Err() != nil {
-			return nil // what there is to say, the other has said
+			return nil // what there is to say, the other has printed
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func (c *crashes) judge(e watch.Event) error {
 	return fmt.Errorf("the agent of node %s ends again and again: %s", wanted(&p), words)
 }
 
-// sameProgram tells whether two pods run the same: one of an earlier installation says nothing of this one.
+// sameProgram reports whether two pods run the same: one of an earlier installation says nothing of this one.
 func sameProgram(a, b *corev1.PodSpec) bool {
 	return slices.EqualFunc(a.Containers, b.Containers, func(a, b corev1.Container) bool {
 		return a.Image == b.Image && slices.Equal(a.Args, b.Args)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/klogs"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/debugapi"
 )
@@ -75,7 +75,7 @@ func (c *apiCommand) run(ctx context.Context, t cmdline.Terminal) (err error) {
 	if c.Logger, err = c.logs.Logger(t.Err); err != nil {
 		return err
 	}
-	api.RouteKlog(c.Logger)
+	klogs.Route(c.Logger)
 	if err := c.complete(os.Getenv, os.ReadFile); err != nil {
 		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}

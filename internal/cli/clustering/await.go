@@ -42,7 +42,7 @@ func until(ctx context.Context, t cmdline.Terminal, at dynamic.ResourceInterface
 	only := selected(at, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
 	})
-	said := ""
+	printed := ""
 	_, err := watchtools.UntilWithSync(ctx, only, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
 		o, is := e.Object.(*unstructured.Unstructured)
 		if e.Type == watch.Deleted {
@@ -52,8 +52,8 @@ func until(ctx context.Context, t cmdline.Terminal, at dynamic.ResourceInterface
 			return false, nil
 		}
 		done, say, err := decide(o)
-		if say != "" && say != said {
-			said = say
+		if say != "" && say != printed {
+			printed = say
 			fmt.Fprintln(t.Err, say)
 		}
 		return done, err
@@ -95,8 +95,8 @@ func judgeRegistration(o *unstructured.Unstructured) (bool, string, error) {
 	return false, "API: not available yet: " + oneSentence(c.Reason, c.Message), nil
 }
 
-// tell says on which nodes no agent runs and why, and, if waiting was in vain, why that was.
-func (c *connection) tell(ctx context.Context, t cmdline.Terminal, vain error) error {
+// printAgents prints on which nodes no agent runs and why, and, if waiting was in vain, why that was.
+func (c *connection) printAgents(ctx context.Context, t cmdline.Terminal, vain error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	f, err := c.look(ctx)

@@ -32,7 +32,7 @@ func connect(where *reach.Flags) (*connection, error) {
 		return nil, err
 	}
 	config := rest.CopyConfig(client.Config)
-	config.WarningHandler = rest.NoWarnings{} // that agents are privileged is said in the guide
+	config.WarningHandler = rest.NoWarnings{} // that agents are privileged is in the guide
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -5,5 +5,5 @@
 // applies the manifest and waits, status says where agents run, uninstall takes everything away.
 //
 // Its law: a cluster is changed by install and uninstall alone. Both find out first whether they may do all of it, and
-// otherwise do nothing. What is said of a cluster is decided by pure functions from objects ([look] gathers them).
+// otherwise do nothing. What is reported of a cluster is decided by pure functions from objects ([look] gathers them).
 package clustering

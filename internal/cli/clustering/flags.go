@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
@@ -50,13 +49,13 @@ func (v *values) addTo(cmd *cobra.Command) {
 		[]string{"Always", "IfNotPresent", "Never"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// chosen are the values of the file and the flags.
-func (v *values) chosen(t cmdline.Terminal) (manifest.Values, error) {
+// chosen are the values of the file and the flags, over those that were chosen before, if there are any.
+func (v *values) chosen(t cmdline.Terminal, before []byte) (manifest.Values, error) {
 	text, err := v.read(t)
 	if err != nil {
 		return manifest.Values{}, err
 	}
-	all, err := manifest.Parse(text)
+	all, err := manifest.Parse(before, text)
 	if err == nil {
 		err = v.over(&all).Check()
 	}
@@ -107,13 +106,4 @@ func (v *values) over(all *manifest.Values) *manifest.Values {
 		}
 	})
 	return all
-}
-
-// objects are those that are installed.
-func (v *values) objects(t cmdline.Terminal) ([]*unstructured.Unstructured, error) {
-	all, err := v.chosen(t)
-	if err != nil {
-		return nil, err
-	}
-	return manifest.Objects(all, server.Version())
 }

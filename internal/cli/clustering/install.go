@@ -25,6 +25,7 @@ const manager = "wherry-cluster"
 type installation struct {
 	values
 	where   reach.Flags
+	reset   bool
 	wait    bool
 	force   bool
 	timeout time.Duration
@@ -36,13 +37,14 @@ func newInstall(t cmdline.Terminal) *cobra.Command {
 		Use:   "install",
 		Short: "Install or upgrade debugging in a cluster",
 		Long: `Apply what wherry cluster manifest prints, and wait until the API answers and each node has its agent. Called again, with this version or
-another, it changes what is different.
+another, it changes what is different, and keeps what was chosen before as long as nothing else is (--reset-values: back to the defaults).
 
-It needs the rights of an administrator of the cluster: the agents are privileged pods. Before anything is changed it is found out whether all
-of it may be done; otherwise nothing is. Nobody may debug by it until you bind one of its ClusterRoles.`,
+It needs the rights of an administrator of the cluster: the agents are privileged pods. Your
+permissions are checked first: if one is missing, nothing is changed. Nobody may debug by it until you bind one of its ClusterRoles.`,
 		Example: `  wherry cluster install
   wherry cluster install --context staging --image registry.example.com/wherry:1
-  wherry cluster install --node-selector pool=apps --max-ttl 1h`,
+  wherry cluster install --node-selector pool=apps --max-ttl 1h
+  wherry cluster install --reset-values`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.timeout <= 0 {
@@ -58,22 +60,30 @@ of it may be done; otherwise nothing is. Nobody may debug by it until you bind o
 	f := cmd.Flags()
 	f.BoolVar(&in.wait, "wait", true, "wait until everything runs")
 	f.DurationVar(&in.timeout, "timeout", 5*time.Minute, "how long to wait")
+	f.BoolVar(&in.reset, "reset-values", false,
+		"forget what was chosen at earlier calls: what is not given is the default")
 	f.BoolVar(&in.force, "force-conflicts", false, "take over what something else, such as Helm, has applied")
 	return cmd
 }
 
 func (in *installation) run(ctx context.Context, t cmdline.Terminal) error {
-	objects, err := in.objects(t)
-	if err != nil {
+	if _, err := in.chosen(t, nil); err != nil && in.file != "-" { // what is wrong in itself needs no cluster
 		return err
 	}
 	c, err := connect(&in.where)
 	if err != nil {
 		return err
 	}
+	objects, kept, err := in.objects(ctx, t, c)
+	if err != nil {
+		return err
+	}
 	p := &plan{connection: c, objects: objects, force: in.force, watch: in.wait}
 	if err := p.check(ctx); err != nil {
 		return cmdline.CalledOffBy(ctx, err, "nothing was changed")
+	}
+	if kept != "" {
+		fmt.Fprintln(t.Err, kept)
 	}
 	if err := p.apply(ctx, t); err != nil {
 		return cmdline.CalledOffBy(ctx, err, "a part was applied: call it again, or wherry cluster uninstall")
@@ -87,7 +97,7 @@ func (in *installation) run(ctx context.Context, t cmdline.Terminal) error {
 	if ctx.Err() != nil {
 		return cmdline.CalledOffBy(ctx, err, "everything was applied: wherry cluster status says how far it is")
 	}
-	return c.tell(context.WithoutCancel(ctx), t, err)
+	return c.printAgents(context.WithoutCancel(ctx), t, err)
 }
 
 // namespaceOf is the namespace that objects are installed in.
@@ -140,7 +150,7 @@ func (p *plan) check(ctx context.Context) error {
 func (p *plan) elsewhere(ctx context.Context) error {
 	_, at, err := p.registration(ctx)
 	switch want := namespaceOf(p.objects); {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // which is told with the other rights
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // which is reported with the other rights
 		return nil
 	case err == nil && at != want:
 		return fmt.Errorf("debugging is installed already, in namespace %s: name it with --namespace %s, "+

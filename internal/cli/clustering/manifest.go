@@ -35,7 +35,7 @@ The Secret has no data and the APIService no caBundle: both are filled by the AP
 }
 
 func printManifest(t cmdline.Terminal, v *values, output string) error {
-	all, err := v.chosen(t)
+	all, err := v.chosen(t, nil)
 	if err != nil {
 		return err
 	}

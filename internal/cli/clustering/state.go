@@ -16,7 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/progress"
 )
 
-// facts are the objects by which the state of an installation is told. What could not be read is nil.
+// facts are the objects that show the state of an installation. What could not be read is nil.
 type facts struct {
 	namespace  string
 	available  condition // of the APIService
@@ -33,7 +33,7 @@ type condition struct {
 	Message string
 }
 
-// State is what wherry cluster status tells.
+// State is what wherry cluster status prints.
 type State struct {
 	Namespace string       `json:"namespace"`
 	API       APIState     `json:"api"`
@@ -66,7 +66,7 @@ const (
 	agentName    = "wherry-debug-agent"
 )
 
-// stateOf tells the state of an installation.
+// stateOf decides the state of an installation.
 func stateOf(f facts) State {
 	return State{Namespace: f.namespace, API: apiState(f), Agents: agentStates(f)}
 }
@@ -152,7 +152,7 @@ func troubleOf(p *corev1.Pod) string {
 	return "it is " + strings.ToLower(string(p.Status.Phase))
 }
 
-// lastWords are what a pod's program said when it failed last; empty if it has not, or said nothing.
+// lastWords are what a pod's program printed when it failed last; empty if it has not, or printed nothing.
 func lastWords(p *corev1.Pod) string {
 	for _, s := range p.Status.ContainerStatuses {
 		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
@@ -181,7 +181,7 @@ func whyNone(n *corev1.Node, agents *appsv1.DaemonSet) string {
 	}
 	for _, label := range []string{"type", "kubernetes.io/role", "eks.amazonaws.com/compute-type"} {
 		if v := n.Labels[label]; v == "virtual-kubelet" || v == "fargate" {
-			return fmt.Sprintf("it is no machine (%s=%s) and runs no DaemonSets", label, v)
+			return fmt.Sprintf("it is not a machine (%s=%s) and runs no DaemonSets", label, v)
 		}
 	}
 	if taint, is := keptOut(n, agents); is {
@@ -199,7 +199,8 @@ func keptOut(n *corev1.Node, agents *appsv1.DaemonSet) (corev1.Taint, bool) {
 		keepsOut, false)
 }
 
-// keepsOut tells a taint that keeps pods of DaemonSets away; those of the state of a node, their controller tolerates.
+// keepsOut recognizes a taint that keeps pods of DaemonSets away; those of the state of a node, their controller
+// tolerates.
 func keepsOut(t *corev1.Taint) bool {
 	return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/")
 }
@@ -225,7 +226,7 @@ func oneSentence(reason, message string) string {
 	return reason + ": " + message
 }
 
-// rolledOut tells whether agents run in their present version on all nodes on which they can: what is not ready, or
+// rolledOut reports whether agents run in their present version on all nodes on which they can: what is not ready, or
 // just gone, is not waited for. Where nodes are not known, all agents must be there.
 func rolledOut(agents *appsv1.DaemonSet, nodes []corev1.Node) (done bool, say string) {
 	s := agents.Status

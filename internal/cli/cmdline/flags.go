@@ -21,13 +21,25 @@ func DataDirFlag(cmd *cobra.Command, dir *string) {
 	_ = cmd.MarkFlagDirname("data-dir") // fails only for a flag that is not there
 }
 
+// EveryDataDir has the commands take --data-dir that have no use for it: who gives it to every command, as in a script,
+// need not know which. Help does not show it there.
+func EveryDataDir(cmd *cobra.Command) {
+	if !cmd.DisableFlagParsing && cmd.Flag("data-dir") == nil { // nor one for all below it
+		cmd.Flags().String("data-dir", "", "has no effect here")
+		_ = cmd.Flags().MarkHidden("data-dir") // fails only for a flag that is not there
+	}
+	for _, c := range cmd.Commands() {
+		EveryDataDir(c)
+	}
+}
+
 func OutputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().VarP(format{output}, "output", "o", "json or yaml")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"},
 		cobra.ShellCompDirectiveNoFileComp))
 }
 
-// format is a flag's value: json or yaml, which is said before anything else is done.
+// format is a flag's value: json or yaml, which is checked before anything else is done.
 type format struct{ name *string }
 
 // String implements pflag.Value.

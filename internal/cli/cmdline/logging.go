@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
-	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/klogs"
 )
 
 // LogFlags choose what a server logs.
@@ -57,7 +57,7 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 		return nil, err
 	}
 	if f.verbosity == 0 {
-		api.RouteKlog(log)
+		klogs.Route(log)
 	} else {
 		klog.SetSlogLogger(log)
 	}

@@ -46,7 +46,7 @@ func Agrees(t Terminal, question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// Until reads from where it is told, until the user calls it off.
+// Until reads from a reader until the user calls it off.
 func Until(ctx context.Context, from io.Reader) io.Reader { return &calledOff{ctx, from} }
 
 type calledOff struct {

@@ -20,7 +20,7 @@ func Replaceable(file string) error {
 	info, err := os.Stat(file)
 	switch {
 	case file == "" || err != nil || info.Mode().IsRegular():
-		return nil // what is wrong with the folder, its making a file there tells
+		return nil // what is wrong with the folder shows when a file is made there
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory: name a file in it", file)
 	}

@@ -12,7 +12,7 @@ import (
 type Table struct {
 	Head []string
 	Rows [][]string // an empty cell is shown as a dash
-	None string     // is said, not among the output, where there are no rows
+	None string     // is printed on standard error, where there are no rows
 }
 
 // Add adds a row.

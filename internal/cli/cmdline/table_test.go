@@ -17,7 +17,8 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("the pipe is cut
 func TestTable(t *testing.T) {
 	var out, errs bytes.Buffer
 	table := Table{Head: []string{"NAME", "AGE"}, None: "no things found"}
-	if err := table.Print(Terminal{Out: &out, Err: &errs}); err != nil || out.Len() > 0 || errs.String() != "no things found\n" {
+	if err := table.Print(Terminal{Out: &out, Err: &errs}); err != nil || out.Len() > 0 ||
+		errs.String() != "no things found\n" {
 		t.Errorf("%q, %q, %v", out.String(), errs.String(), err)
 	}
 	table.Add("a-long-name", "")

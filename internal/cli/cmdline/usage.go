@@ -32,13 +32,8 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 
 // instead are the commands that somebody may have meant by name: kubectl's and docker's users come with their habits.
 func instead(cmd *cobra.Command, name string) []string {
-	cmd.SuggestionsMinimumDistance = min(2, (len(name)+1)/2) // any two letters are two changes away from any others
 	if cmd.HasParent() {
-		near := cmd.SuggestionsFor(name)
-		for i := range near {
-			near[i] = cmd.CommandPath() + " " + near[i]
-		}
-		return near
+		return nearest(name, cmd)
 	}
 	if of, ok := map[string]string{
 		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "kubectl describe pod",
@@ -52,15 +47,50 @@ func instead(cmd *cobra.Command, name string) []string {
 			return []string{"wherry " + of}
 		}
 	}
-	if slices.ContainsFunc(kubectlcmd.NewDefaultKubectlCommand().Commands(),
-		func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) }) {
+	kubectl := kubectlcmd.NewDefaultKubectlCommand()
+	switch {
+	case slices.ContainsFunc(kubectl.Commands(),
+		func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) }):
 		return []string{"wherry kubectl " + name}
+	case slices.Contains(kindWords(), strings.ToLower(name)):
+		return []string{"wherry kubectl get " + name}
 	}
-	near := cmd.SuggestionsFor(name)
-	for i := range near {
-		near[i] = "wherry " + near[i]
+	return nearest(name, cmd, kubectl)
+}
+
+// nearest are the commands below several with the names that are fewest letters away from a word. Of two with one name
+// the first counts.
+func nearest(word string, cmds ...*cobra.Command) (near []string) {
+	for away := 1; away <= min(2, (len(word)+1)/2); away++ { // any two letters are two changes away from any others
+		seen := map[string]bool{}
+		for _, cmd := range cmds {
+			path := cmd.CommandPath()
+			if path == "kubectl" {
+				path = "wherry kubectl"
+			}
+			cmd.SuggestionsMinimumDistance = away
+			for _, name := range cmd.SuggestionsFor(word) {
+				if !seen[name] {
+					near = append(near, path+" "+name)
+				}
+				seen[name] = true
+			}
+		}
+		if len(near) > 0 {
+			return near
+		}
 	}
-	return near
+	return nil
+}
+
+// kindWords are the words that kubectl get takes for what a server has most often.
+func kindWords() []string {
+	return strings.Fields(`all pod pods po node nodes no service services svc deployment deployments deploy replicaset
+		replicasets rs statefulset statefulsets sts daemonset daemonsets ds job jobs cronjob cronjobs cj configmap
+		configmaps cm secret secrets namespace namespaces ns event ev persistentvolume persistentvolumes pv pvc
+		persistentvolumeclaim persistentvolumeclaims storageclass storageclasses sc serviceaccount serviceaccounts sa
+		ingress ingresses ing networkpolicy networkpolicies netpol endpoints ep endpointslices hpa crd crds roles
+		rolebindings clusterroles clusterrolebindings csr quota resourcequotas limits limitranges pdb leases`)
 }
 
 // UnknownFirst is the error about a command that is not there, if that is what is wrong with args: cobra looks at the
@@ -73,7 +103,7 @@ func UnknownFirst(root *cobra.Command, args []string) error {
 	return NoSuchCommand(cmd, rest)
 }
 
-// groupsOnly tells a command that does nothing itself.
+// groupsOnly reports whether a command does nothing itself.
 func groupsOnly(cmd *cobra.Command) bool {
 	return cmd.HasSubCommands() && cmd.Args != nil && cmd.Args(cmd, []string{""}) != nil
 }

@@ -45,7 +45,7 @@ type cut struct{ error }
 // Unwrap is for package errors.
 func (c cut) Unwrap() error { return c.error }
 
-// Cut tells whether an error is the end of a stream in its middle, and no other trouble.
+// Cut reports whether an error is the end of a stream in its middle, and no other trouble.
 func Cut(err error) bool {
 	_, is := errors.AsType[cut](err)
 	return is
@@ -138,6 +138,7 @@ func (u *Unpacker) whole(to string, mode fs.FileMode, h *tar.Header) error {
 	}
 	if err == nil {
 		u.part = nil
+		u.there = u.there || to == u.name
 	}
 	return err
 }

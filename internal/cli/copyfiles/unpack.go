@@ -27,9 +27,11 @@ type Unpacker struct {
 	folders []made // whose modes and times come last: files are made in them until then
 	reached Reached
 	part    *part // of a file that is not whole; nil: none
+	there   bool  // all that was asked for
 }
 
-// New returns an Unpacker into a folder; name takes the place of the first name, and skipped is told what is left out.
+// New returns an Unpacker into a folder; name takes the place of the first name, and skipped is called with what is
+// left out.
 func New(folder, name string, skipped func(path, why string)) (*Unpacker, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -44,6 +46,10 @@ func (u *Unpacker) Close() error {
 	return u.root.Close()
 }
 
+// Whole reports whether all that was asked for is in place: the stream has come to its end, or was of one file, which
+// has its name already.
+func (u *Unpacker) Whole() bool { return u.there }
+
 // From reads a stream. After an error that is Cut, another one may follow that goes on from where Reached says.
 func (u *Unpacker) From(r io.Reader) error {
 	t := tar.NewReader(r)
@@ -51,7 +57,9 @@ func (u *Unpacker) From(r io.Reader) error {
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return u.finish()
+			err := u.finish()
+			u.there = err == nil
+			return err
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return cut{err}
 		case err != nil:
@@ -189,7 +197,7 @@ func withHoles(f *os.File, content io.Reader, at *int64, size int64) error {
 // block is how many zeros one after the other are worth a hole.
 const block = 4096
 
-// split tells how a part of a file begins: with data, and so many zeros after it, in whole blocks.
+// split finds how a part of a file begins: with data, and so many zeros after it, in whole blocks.
 func split(part []byte) (data []byte, zeros int) {
 	var none [block]byte
 	empty := func(at int) (int, bool) {

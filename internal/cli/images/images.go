@@ -75,9 +75,12 @@ func newImageRemove(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rm IMAGE...",
 		Aliases: []string{"remove", "rmi"},
-		Short:   "Remove images with all their names",
-		Example: "  sudo wherry image rm example/app:1",
-		Args:    cobra.MinimumNArgs(1),
+		Short:   "Remove images, or one name of several",
+		Long: `Remove images. An image that has other names only loses the one that is given, also while containers use it; by its ID it is
+removed with all its names.`,
+		Example: `  sudo wherry image rm example/app:1
+  sudo wherry image rm 3f1a5c0e9b27              # with all its names`,
+		Args: cobra.MinimumNArgs(1),
 	}
 	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {

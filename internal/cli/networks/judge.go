@@ -30,7 +30,7 @@ type question struct {
 	shown    string // how that end is called
 }
 
-// Answer is what is said.
+// Answer is what is printed.
 type Answer struct {
 	From     string `json:"from"`
 	To       string `json:"to"`

@@ -122,14 +122,14 @@ func (f found) ends(q question, s *corev1.Service) ([]question, error) {
 	return all, nil
 }
 
-// serves tells whether connections are led to an endpoint: what is not said counts as yes (EndpointConditions). One
-// that terminates serves while no other does, and so may have some.
+// serves reports whether connections are led to an endpoint: a condition that is not set counts as true
+// (EndpointConditions). One that terminates serves while no other does, and so may have some.
 func serves(e discoveryv1.Endpoint) bool {
 	return e.Conditions.Ready == nil || *e.Conditions.Ready ||
 		ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false)
 }
 
-// own tells whether a service is that of the server's own resolver.
+// own reports whether a service is that of the server's own resolver.
 func (f found) own(s *corev1.Service) bool {
 	return f.names != nil && s.Namespace == f.names.Namespace && s.Name == f.names.Name
 }

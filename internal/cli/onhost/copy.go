@@ -10,6 +10,7 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/kit"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
@@ -37,8 +38,8 @@ func (f *Flags) Copier(ctx context.Context, to target.Target, user string) (*Cop
 
 // Run runs a command of the toolbox, without a terminal.
 func (c *Copier) Run(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
-	code, err := session.Run(ctx, session.Request{Target: c.Container, Self: self(), Errors: fileOf(t.Err),
-		Writable: writable, Wish: box.Wish{Command: command, User: c.user}},
+	code, err := session.Run(ctx, session.Request{Target: c.Container, Self: self(), Tools: kit.Packed{},
+		Errors: fileOf(t.Err), Writable: writable, Wish: box.Wish{Command: command, User: c.user}},
 		session.Streams{In: t.In, Out: t.Out, Err: t.Err})
 	if err != nil { // also a session that was ended before the copy was whole
 		return clisession.ExitFailed, err

@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/kit"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -91,6 +92,7 @@ func (f *Flags) run(ctx context.Context, t cmdline.Terminal, to target.Target, d
 		return err
 	}
 	req := session.Request{Target: c, Wish: d.wish, Writable: d.writable, TTL: d.ttl, Self: self(),
+		Tools:  kit.Packed{},
 		Errors: fileOf(t.Err), Note: func(text string) {
 			if !d.quiet {
 				fmt.Fprint(t.Err, plain.Text("wherry: "+text)+"\n")

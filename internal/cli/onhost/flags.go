@@ -62,7 +62,7 @@ func (f *Flags) Given() error {
 		"--address only applies to containers of this machine, such as docker:web, and --memory and --cpus to those and to debuggers beside pods of a cluster with Wherry's debugging: leave them out here"))
 }
 
-// OnlyLimits tells whether what was given means something for a debugger on another machine, too.
+// OnlyLimits reports whether what was given means something for a debugger on another machine, too.
 func (f *Flags) OnlyLimits() bool { return f.Address == "" }
 
 // limits puts the limits into a wish.

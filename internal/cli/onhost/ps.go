@@ -21,7 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
-// psFlags are what wherry ps is told.
+// psFlags are the flags of wherry ps.
 type psFlags struct {
 	Flags
 	all      bool

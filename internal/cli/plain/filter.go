@@ -125,7 +125,7 @@ func (f *Filter) colour(dst *[]byte, seq []byte) {
 	*dst = append(*dst, seq...)
 }
 
-// conceals tells whether one of a sequence's parameters is 8, "concealed", and not a part of a colour (38;5;8,
+// conceals reports whether one of a sequence's parameters is 8, "concealed", and not a part of a colour (38;5;8,
 // 48;2;8;8;8).
 func conceals(params [][]byte) bool {
 	for i := 0; i < len(params); i++ {
@@ -170,8 +170,8 @@ func sgr(p []byte) (n int, whole bool) {
 	return n, false
 }
 
-// obeyed tells whether a terminal, or the text around it, would obey a character instead of showing it: controls, what
-// changes the direction of text, and what cannot be seen at all.
+// obeyed reports whether a terminal, or the text around it, would obey a character instead of showing it: controls,
+// what changes the direction of text, and what cannot be seen at all.
 func obeyed(r rune) bool {
 	switch {
 	case unicode.IsControl(r): // C0, DEL, C1

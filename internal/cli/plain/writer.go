@@ -76,7 +76,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// IsTerminal tells whether a stream, or the one below a Writer, is a terminal.
+// IsTerminal reports whether a stream, or the one below a Writer, is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := File(stream)
 	return ok && term.IsTerminal(int(file.Fd()))

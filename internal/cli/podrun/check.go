@@ -37,7 +37,7 @@ func (r *Runner) twice(objects []manifest.Object) (errs []error) {
 	type key struct{ group, kind, namespace, name string }
 	first := map[key]manifest.Object{}
 	for _, o := range objects {
-		m, ns := r.settleNamespace(o.Object)
+		m, ns := r.defaultNamespace(o.Object)
 		if m.GetName() == "" { // each gets a name of its own
 			continue
 		}

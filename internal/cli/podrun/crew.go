@@ -21,13 +21,13 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/progress"
 )
 
-// crew tells the life of a workload and of its pods, which come and go. Its fields are of the goroutine of run.
+// crew reports the life of a workload and of its pods, which come and go. Its fields are of the goroutine of run.
 type crew struct {
 	owner *Runner
 	of    *workload
 	last  runtime.Object // as last seen
 
-	told    progress.Standing
+	shown   progress.Standing
 	over    bool // nothing of the workload itself is waited for any longer
 	gone    bool
 	why     error // it is no longer followed
@@ -46,7 +46,7 @@ func newCrew(r *Runner, w *workload) *crew {
 		ends: make(chan end), again: make(chan *corev1.Pod)}
 }
 
-// errEnough ends the following of pods when no more of them is to be told.
+// errEnough ends the following of pods when no more of them is to be shown.
 var errEnough = errors.New("there is nothing more to wait for")
 
 // run follows the workload until it has ended, is ready (detached) or gone, one of its pods is hopeless, or ctx ends;
@@ -104,7 +104,7 @@ func (c *crew) exit() int {
 		return stuck.trouble.ExitCode
 	case c.gone && c.why != nil:
 		return 1
-	case !c.told.Failed:
+	case !c.shown.Failed:
 		return 0
 	}
 	return max(c.code, 1)
@@ -122,13 +122,13 @@ func (c *crew) see(ctx context.Context, now runtime.Object) {
 	}
 	c.last = now
 	s := progress.Workload(now)
-	if s.Trouble != "" && s.Trouble != c.told.Trouble {
-		c.owner.Screen.Tell(c.of.String(), progress.Line{Text: s.Trouble, Trouble: true})
+	if s.Trouble != "" && s.Trouble != c.shown.Trouble {
+		c.owner.Screen.Show(c.of.String(), progress.Line{Text: s.Trouble, Trouble: true})
 	}
-	if s.Text != "" && s.Text != c.told.Text {
-		c.owner.Screen.Tell(c.of.String(), progress.Line{Text: s.Text})
+	if s.Text != "" && s.Text != c.shown.Text {
+		c.owner.Screen.Show(c.of.String(), progress.Line{Text: s.Text})
 	}
-	c.told = s
+	c.shown = s
 	switch {
 	case s.Ended:
 		c.muster(ctx)
@@ -143,7 +143,7 @@ func (c *crew) muster(ctx context.Context) {
 	list, err := c.owner.Client.CoreV1().Pods(c.of.GetNamespace()).List(ctx,
 		metav1.ListOptions{LabelSelector: c.selector()})
 	if err != nil {
-		return // what they said is missing, no more
+		return // their messages are missing, no more
 	}
 	for i := range list.Items {
 		c.meet(ctx, &list.Items[i])
@@ -159,7 +159,7 @@ func (c *crew) meet(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	is, err := c.owns(ctx, pod)
-	if err != nil { // the pod is not told a second time
+	if err != nil { // the pod is not reported a second time
 		time.AfterFunc(askAgain, func() {
 			select {
 			case c.again <- pod:
@@ -195,7 +195,7 @@ func (c *crew) part(e end) {
 	}
 }
 
-// owns tells whether a pod is the workload's, by itself or by what stands between them: the ReplicaSets of a
+// owns reports whether a pod is the workload's, by itself or by what stands between them: the ReplicaSets of a
 // Deployment, the Jobs of a CronJob. An error says that it cannot be known now.
 func (c *crew) owns(ctx context.Context, pod *corev1.Pod) (is bool, err error) {
 	by := metav1.GetControllerOf(pod)

@@ -3,7 +3,7 @@
 // Package podrun runs pods in the foreground, as `wherry run` does: it creates what a manifest contains, reports what
 // happens, follows the containers' logs, waits until the pods end, and cleans up.
 //
-// A Runner is one such run; Result says how it ended and with which exit code. A follower tells the life of a pod, a
+// A Runner is one such run; Result says how it ended and with which exit code. A follower reports the life of a pod, a
 // crew that of a workload (what makes pods: a Deployment, a Job) and of its pods, as they come and go. Package progress
 // decides what to say about a pod or a workload; this package only acts. Screen is where it writes, and decides which
 // names lines start with.

@@ -19,28 +19,32 @@ import (
 // drainTime is how long logs may trail behind a pod's end.
 const drainTime = 5 * time.Second
 
-// follower tells one pod's life.
-type follower struct {
-	owner   *Runner
-	self    *corev1.Pod // as created: who it is; never changes, so all goroutines may read it
-	pod     *corev1.Pod // as last seen
-	told    *corev1.Pod // as last told; nil at first
-	gone    bool
-	wayTold bool // where the time until readiness went
-	ofCrew  bool // a workload made it, and may end it at any time
+// lastWords is how long the news of a container's end waits for what it printed: its own output explains it.
+const lastWords = time.Second
 
-	causes map[progress.Line]bool // causes of a wait that were told
+// follower reports one pod's life.
+type follower struct {
+	owner    *Runner
+	self     *corev1.Pod // as created: who it is; never changes, so all goroutines may read it
+	pod      *corev1.Pod // as last seen
+	shown    *corev1.Pod // as last shown; nil at first
+	gone     bool
+	wayShown bool // where the time until readiness went
+	ofCrew   bool // a workload made it, and may end it at any time
+
+	causes map[progress.Line]bool // causes of a wait that were shown
 	placed chan struct{}          // closed when the pod has a node
 
 	logs   sync.WaitGroup
-	cut    map[string]bool // containers whose log was told to be cut off, with cutMu
+	copied map[string]chan struct{} // by container: closed when what its newest attempt printed is copied
+	cut    map[string]bool          // containers whose log was reported to be cut off, with cutMu
 	cutMu  sync.Mutex
 	opened map[string]int32 // attempts whose logs are being followed: container -> highest
 }
 
 func newFollower(r *Runner, pod *corev1.Pod) *follower {
 	return &follower{owner: r, self: pod, pod: pod, causes: map[progress.Line]bool{}, placed: make(chan struct{}),
-		opened: map[string]int32{}, cut: map[string]bool{}}
+		copied: map[string]chan struct{}{}, opened: map[string]int32{}, cut: map[string]bool{}}
 }
 
 // run follows the pod until it has ended, is ready (detached), is gone, is hopeless, or ctx ends.
@@ -50,7 +54,7 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 	eventCtx, stopEvents := context.WithCancel(ctx)
 	defer stopEvents()
 	if !f.owner.Options.Quiet {
-		f.logs.Go(func() { f.tellImages(eventCtx) })
+		f.logs.Go(func() { f.showPullEvents(eventCtx) })
 	}
 	err = f.watch(ctx, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
 	stopEvents()
@@ -86,29 +90,33 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 		f.gone = true
 		return true, nil
 	}
-	for _, l := range progress.Diff(f.told, now) {
+	if !f.owner.Options.Detach {
+		f.openLogs(ctx, now, false)
+		f.awaitLastWords(ctx, now)
+	}
+	for _, l := range progress.Diff(f.shown, now) {
 		if f.causes[l] {
 			continue
 		}
 		if l.Cause {
 			f.causes[l] = true
 		}
-		f.owner.Screen.Tell(now.Name, l)
+		f.owner.Screen.Show(now.Name, l)
 	}
-	if now.Spec.NodeName != "" && (f.told == nil || f.told.Spec.NodeName == "") {
+	if now.Spec.NodeName != "" && (f.shown == nil || f.shown.Spec.NodeName == "") {
 		close(f.placed)
 	}
-	f.pod, f.told = now, now
-	if progress.Ready(now) && !f.wayTold {
-		f.wayTold = true
+	f.pod, f.shown = now, now
+	if progress.Ready(now) && !f.wayShown {
+		f.wayShown = true
 		if f.owner.Options.Detach { // nothing else is waited for
-			f.tellWay(ctx, now)
+			f.showWay(ctx, now)
 		} else {
-			f.logs.Go(func() { f.tellWay(ctx, now) })
+			f.logs.Go(func() { f.showWay(ctx, now) })
 		}
 	}
 	if !f.owner.Options.Detach {
-		f.openLogs(ctx, now)
+		f.openLogs(ctx, now, true)
 	}
 	if _, _, ended := progress.Outcome(now); ended {
 		return true, nil
@@ -121,7 +129,7 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 }
 
 func (f *follower) end() (*corev1.Pod, int, error) {
-	code, _, ended := progress.Outcome(f.pod) // why has been told as it happened
+	code, _, ended := progress.Outcome(f.pod) // the reason was shown as it happened
 	switch {
 	case ended || !f.gone:
 		return f.pod, code, nil
@@ -156,22 +164,51 @@ func (f *follower) drain(stop context.CancelFunc, err error) {
 	<-done
 }
 
-// openLogs starts to follow every container attempt that has output and is not followed yet.
-func (f *follower) openLogs(ctx context.Context, pod *corev1.Pod) {
+// openLogs starts to follow every container attempt that has output and is not followed yet: of containers that run, or
+// of those that have ended.
+func (f *follower) openLogs(ctx context.Context, pod *corev1.Pod, running bool) {
 	for _, s := range podspec.OwnStatuses(&pod.Status) {
-		if s.State.Running == nil && s.State.Terminated == nil {
+		if running && s.State.Running == nil || !running && s.State.Terminated == nil {
 			continue
 		}
 		if n, ok := f.opened[s.Name]; ok && n >= s.RestartCount {
 			continue
 		}
 		f.opened[s.Name] = s.RestartCount
-		if f.owner.Attach != nil && s.State.Running != nil {
-			name := s.Name
-			f.logs.Go(func() { f.attach(ctx, pod, name) })
+		name, done, by := s.Name, make(chan struct{}), f.copyLogs
+		if f.owner.Attach != nil && running {
+			by = func(ctx context.Context, container string) { f.attach(ctx, pod, container) }
+		}
+		f.copied[name] = done
+		f.logs.Go(func() {
+			defer close(done)
+			by(ctx, name)
+		})
+	}
+}
+
+// awaitLastWords waits for the output of containers that have newly ended, for a while.
+func (f *follower) awaitLastWords(ctx context.Context, now *corev1.Pod) {
+	ended := map[string]bool{}
+	if f.shown != nil {
+		for _, s := range podspec.OwnStatuses(&f.shown.Status) {
+			ended[s.Name] = s.State.Terminated != nil
+		}
+	}
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	for _, s := range podspec.OwnStatuses(&now.Status) {
+		done := f.copied[s.Name]
+		if s.State.Terminated == nil || ended[s.Name] || done == nil {
 			continue
 		}
-		f.copyLogs(ctx, s.Name)
+		select {
+		case <-done:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -190,7 +227,7 @@ func (f *follower) attach(ctx context.Context, pod *corev1.Pod, container string
 	case refused:
 		f.copyLogs(ctx, container)
 	default:
-		r.Screen.Tell(pod.Name, progress.Line{Container: container, Text: "the session was interrupted: " + err.Error(),
+		r.Screen.Show(pod.Name, progress.Line{Container: container, Text: "the session was interrupted: " + err.Error(),
 			Trouble: true})
 	}
 }

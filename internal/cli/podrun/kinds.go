@@ -31,7 +31,7 @@ type verbs struct {
 	watch  func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// exists tells whether there is an object of this name.
+// exists reports whether there is an object of this name.
 func (v verbs) exists(ctx context.Context, name string) (bool, error) {
 	_, err := v.get(ctx, name)
 	if apierrors.IsNotFound(err) {
@@ -150,7 +150,7 @@ func clusterWideFor(client kubernetes.Interface, obj runtime.Object) (verbs, boo
 	return verbs{}, false
 }
 
-// isPod and isWorkload tell what a run attends to: pods, and what makes pods. All else stands beside them.
+// isPod and isWorkload decide what a run attends to: pods, and what makes pods. All else stands beside them.
 func isPod(obj runtime.Object) bool { _, ok := obj.(*corev1.Pod); return ok }
 
 func isWorkload(obj runtime.Object) bool {
@@ -162,7 +162,7 @@ func isWorkload(obj runtime.Object) bool {
 	return false
 }
 
-// runsOnce tells pods and Jobs: one that is there already cannot be run again.
+// runsOnce recognizes pods and Jobs: one that is there already cannot be run again.
 func runsOnce(obj runtime.Object) bool {
 	_, job := obj.(*batchv1.Job)
 	return job || isPod(obj)

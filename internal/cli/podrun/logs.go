@@ -17,17 +17,17 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/progress"
 )
 
-// copyLogs begins to copy a container's output: its two streams to where each belongs, or all of it to standard output
-// if the server does not tell them apart.
+// copyLogs copies a container's output: its two streams to where each belongs, or all of it to standard output if the
+// server does not tell them apart.
 func (f *follower) copyLogs(ctx context.Context, container string) {
-	f.logs.Go(func() {
-		if !f.splitsLogs(ctx, container) {
-			f.copyLog(ctx, container, nil)
-			return
-		}
-		f.logs.Go(func() { f.copyLog(ctx, container, new(corev1.LogStreamStdout)) })
-		f.copyLog(ctx, container, new(corev1.LogStreamStderr))
-	})
+	if !f.splitsLogs(ctx, container) {
+		f.copyLog(ctx, container, nil)
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { f.copyLog(ctx, container, new(corev1.LogStreamStdout)) })
+	both.Go(func() { f.copyLog(ctx, container, new(corev1.LogStreamStderr)) })
+	both.Wait()
 }
 
 // copyLog copies one of the two streams of a container's output, or both if which is nil.
@@ -41,13 +41,13 @@ func (f *follower) copyLog(ctx context.Context, container string, which *string)
 		_, err = io.Copy(w, stream)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && f.firstCut(container) {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Trouble: true,
+		f.owner.Screen.Show(f.self.Name, progress.Line{Container: container, Trouble: true,
 			Text: fmt.Sprintf("its log was cut off, see all of it with wherry kubectl logs%s %s -c %s: %v",
 				namespaceFlag(f.self.Namespace), f.self.Name, container, err)})
 	}
 }
 
-// firstCut tells whether a container's log breaks off for the first time: both its streams do.
+// firstCut reports whether a container's log breaks off for the first time: both its streams do.
 func (f *follower) firstCut(container string) bool {
 	f.cutMu.Lock()
 	defer f.cutMu.Unlock()
@@ -59,10 +59,10 @@ func (f *follower) firstCut(container string) bool {
 // noStream is the name of no stream.
 const noStream = "None"
 
-// splitsLogs tells whether the server can give one stream of a log without the other. Those before Kubernetes 1.32 take
-// no notice when they are asked for one, and would give all of the log twice; later ones may have that turned off. So
-// it is asked, once in a run, for a stream that does not exist, which only a server that knows the parameter refuses as
-// such.
+// splitsLogs reports whether the server can give one stream of a log without the other. Those before Kubernetes 1.32
+// take no notice when they are asked for one, and would give all of the log twice; later ones may have that turned off.
+// So it is asked, once in a run, for a stream that does not exist, which only a server that knows the parameter refuses
+// as such.
 func (f *follower) splitsLogs(ctx context.Context, container string) bool {
 	l := &f.owner.logs
 	l.mu.Lock()
@@ -80,7 +80,7 @@ func (f *follower) splitsLogs(ctx context.Context, container string) bool {
 		l.known, l.split = true, false
 	case aboutStream(err, metav1.CauseTypeFieldValueNotSupported):
 		l.known, l.split = true, true
-	default: // that will be said of the log itself
+	default: // reading the log itself will report that
 		return true
 	}
 	return l.split
@@ -92,7 +92,7 @@ type splitting struct {
 	known, split bool
 }
 
-// aboutStream tells whether an error is of this kind and about the parameter that asks for one stream.
+// aboutStream reports whether an error is of this kind and about the parameter that asks for one stream.
 func aboutStream(err error, kind metav1.CauseType) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Details != nil && slices.ContainsFunc(status.ErrStatus.Details.Causes,

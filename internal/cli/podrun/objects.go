@@ -29,7 +29,7 @@ type created struct {
 	pods      []*corev1.Pod
 	workloads []*workload
 	others    []other
-	spared    []string // what was there before and stays, until that has been told
+	spared    []string // what was there before and stays, until that has been shown
 }
 
 type other struct {
@@ -49,7 +49,7 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 	}
 	var errs []error
 	for _, o := range objects {
-		m, ns := r.settleNamespace(o.Object)
+		m, ns := r.defaultNamespace(o.Object)
 		if making[ns] {
 			continue
 		}
@@ -70,7 +70,7 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 	return errors.Join(errs...)
 }
 
-// isThere tells whether there is an object already that is to be updated. One that runs once is not.
+// isThere reports whether there is an object already that is to be updated. One that runs once is not.
 func isThere(ctx context.Context, v verbs, o manifest.Object, m metav1.Object) (bool, error) {
 	if runsOnce(o.Object) || m.GetName() == "" {
 		return false, nil
@@ -78,7 +78,7 @@ func isThere(ctx context.Context, v verbs, o manifest.Object, m metav1.Object) (
 	return v.exists(ctx, m.GetName())
 }
 
-// quicker tells that somebody, such as another run of the same manifest, has just made what is not yet there to be
+// quicker reports that somebody, such as another run of the same manifest, has just made what is not yet there to be
 // updated.
 func quicker(err error, o manifest.Object, m metav1.Object) bool {
 	return apierrors.IsAlreadyExists(err) && !runsOnce(o.Object) && m.GetName() != ""
@@ -125,8 +125,8 @@ func nameOfItsOwn(o manifest.Object) string {
 	return "generateName"
 }
 
-// settleNamespace puts an object without a namespace into the run's.
-func (r *Runner) settleNamespace(obj runtime.Object) (m metav1.Object, namespace string) {
+// defaultNamespace puts an object without a namespace into the run's.
+func (r *Runner) defaultNamespace(obj runtime.Object) (m metav1.Object, namespace string) {
 	m, err := meta.Accessor(obj)
 	if err != nil { // the manifest was decoded into API types, which all have metadata
 		return &metav1.ObjectMeta{}, ""
@@ -160,7 +160,7 @@ func (r *Runner) create(ctx context.Context, objects []manifest.Object) (*create
 const createTime = time.Minute
 
 func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) error {
-	m, ns := r.settleNamespace(o.Object)
+	m, ns := r.defaultNamespace(o.Object)
 	v, _ := verbsFor(r.Client, ns, o.Object)
 	there, err := isThere(ctx, v, o, m)
 	if err != nil {
@@ -237,8 +237,8 @@ func versionOf(obj runtime.Object) string {
 	return m.GetResourceVersion()
 }
 
-// tellSpared says once what a run that deletes what it made leaves, since it was there before.
-func (r *Runner) tellSpared(made *created) {
+// showSpared says once what a run that deletes what it made leaves, since it was there before.
+func (r *Runner) showSpared(made *created) {
 	for _, name := range made.spared {
 		r.Screen.Say("%s was there before and stays", name)
 	}

@@ -19,9 +19,9 @@ import (
 // fieldOfContainer finds the container that an event is about.
 var fieldOfContainer = regexp.MustCompile(`^spec\.(?:initContainers|containers)\{(.+)\}$`)
 
-// tellImages tells what is fetched for the pod, once it has a node. Only events say it; when they cannot be had, that
-// is all that is missing.
-func (f *follower) tellImages(ctx context.Context) {
+// showPullEvents shows which images are pulled for the pod, once it has a node. Only events say it; when they cannot be
+// had, that is all that is missing.
+func (f *follower) showPullEvents(ctx context.Context) {
 	selector := fields.OneTermEqualSelector("involvedObject.uid", string(f.self.UID)).String()
 	w, err := f.owner.Client.CoreV1().Events(f.self.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
@@ -51,8 +51,8 @@ func (f *follower) tellImages(ctx context.Context) {
 			if m := fieldOfContainer.FindStringSubmatch(event.InvolvedObject.FieldPath); m != nil {
 				container = m[1]
 			}
-			if e.Type == watch.Added && tellsOfPull(event) {
-				f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: event.Message,
+			if e.Type == watch.Added && isOfPull(event) {
+				f.owner.Screen.Show(f.self.Name, progress.Line{Container: container, Text: event.Message,
 					Slow: event.Reason == "Pulling"})
 			}
 			switch event.Reason {
@@ -65,8 +65,8 @@ func (f *follower) tellImages(ctx context.Context) {
 	}
 }
 
-// tellsOfPull reports whether an event is of a pull. That an image was there already is nothing to tell.
-func tellsOfPull(e *corev1.Event) bool {
+// isOfPull reports whether an event is of a pull. That an image was there already is no news.
+func isOfPull(e *corev1.Event) bool {
 	return e.Reason == "Pulling" || e.Reason == "Pulled" && !strings.Contains(e.Message, "already present on machine")
 }
 
@@ -100,7 +100,7 @@ func (p *pulls) end() {
 	}
 }
 
-// showTransfers shows how far the node's pulls are until stop is called. Where nobody can tell, nothing is shown.
+// showTransfers shows how far the node's pulls are until stop is called. Where that is not known, nothing is shown.
 func (r *Runner) showTransfers(ctx context.Context) (stop func()) {
 	if r.Transfers == nil {
 		return func() {}

@@ -25,7 +25,7 @@ func (r *Runner) remove(made *created) error {
 	// Not the run's context: that one has ended when we clean up.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r.tellSpared(made)
+	r.showSpared(made)
 	if err := r.deleteAll(ctx, made); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *Runner) waitGone(ctx context.Context, made *created) error {
 		if err != nil {
 			return err
 		}
-		r.Screen.Tell(p.Name, progress.Line{Text: "is gone"})
+		r.Screen.Show(p.Name, progress.Line{Text: "is gone"})
 	}
 	for _, w := range made.workloads {
 		if !w.ours {
@@ -102,7 +102,7 @@ func (r *Runner) waitGone(ctx context.Context, made *created) error {
 		if err != nil {
 			return err
 		}
-		r.Screen.Tell(w.String(), progress.Line{Text: "is gone"})
+		r.Screen.Show(w.String(), progress.Line{Text: "is gone"})
 	}
 	return nil
 }
@@ -124,7 +124,8 @@ func (r *Runner) leave(why error, made *created, pods []*corev1.Pod) error {
 	}
 	if r.ServerEnds && len(lines) > 1 {
 		lines = append(lines,
-			"the server ends with this run, and the pods would keep running without one: start a server first (sudo wherry server)")
+			"the server ends with this run, and the pods would keep running without one: start a server first ("+
+				r.Start+")")
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

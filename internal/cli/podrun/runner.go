@@ -48,15 +48,17 @@ type Runner struct {
 	Screen     *Screen
 	Options    Options
 	Interrupts <-chan os.Signal
-	// Timeline fetches what a pod's node noted of it; nil: nothing is told of where the time went.
+	// Timeline fetches what a pod's node noted of it; nil: where the time went is not shown.
 	Timeline func(context.Context, *corev1.Pod) (timeline.History, error)
 	// Attach carries the streams of a container's process until it ends, to a terminal of its own or to out and errs;
 	// nil: what containers write is read of their logs. A refusal is an *apierrors.StatusError.
 	Attach func(ctx context.Context, pod *corev1.Pod, container string, out, errs io.Writer) error
-	// Transfers are the parts of images that the node is fetching; nil: nobody tells.
+	// Transfers are the parts of images that the node is fetching; nil: not known.
 	Transfers pulling.Ask
 	// ServerEnds says that the server ends with the run, so that a pod that is left has none.
 	ServerEnds bool
+	// Start is the command that starts one that does not.
+	Start string
 
 	logs splitting
 }
@@ -103,7 +105,7 @@ func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, er
 		return err
 	})
 	if err != nil { // nothing is half done
-		return Result{Code: codeOf(err)}, errors.Join(r.told(err, "not created"), r.remove(made))
+		return Result{Code: codeOf(err)}, errors.Join(r.outcome(err, "not created"), r.remove(made))
 	}
 	r.Screen.expect(made.pods, len(made.workloads), r.Options.Prefix)
 	result, err := r.attend(ctx, made, timeout)
@@ -124,12 +126,12 @@ func (r *Runner) cleanUp(result Result, err error, made *created) (Result, error
 		result.Code = codeOf(err)
 	case errors.Is(err, errTimeout):
 		result.Code = codeOf(err)
-		err = r.told(err, notYet(r.Options.Detach))
+		err = r.outcome(err, notYet(r.Options.Detach))
 	case result.Code == 0:
 		result.Code = ExitFailure
 	}
 	if interrupted || r.Options.Remove {
-		return result, errors.Join(r.told(err, ""), r.remove(made))
+		return result, errors.Join(r.outcome(err, ""), r.remove(made))
 	}
 	return result, r.leave(err, made, result.pods())
 }
@@ -152,8 +154,8 @@ func codeOf(err error) int {
 	return ExitFailure
 }
 
-// told is a run's end in words: after a timeout, how far it was; nil for a signal, which whoever sent it knows of.
-func (r *Runner) told(err error, notYet string) error {
+// outcome is a run's end in words: after a timeout, how far it was; nil for a signal, which whoever sent it knows of.
+func (r *Runner) outcome(err error, notYet string) error {
 	if _, ok := errors.AsType[*interruption](err); ok {
 		return nil
 	}
@@ -263,7 +265,7 @@ func (r *Runner) cutShort(ctx context.Context, made *created, s os.Signal, alrea
 		return r.hurry(ctx, made, s)
 	}
 	r.sayDeleting()
-	r.tellSpared(made)
+	r.showSpared(made)
 	return r.deleteAll(ctx, made)
 }
 

@@ -68,16 +68,16 @@ func (s *Screen) expect(pods []*corev1.Pod, workloads int, prefix *bool) {
 
 // Say writes a line of progress about the run itself.
 func (s *Screen) Say(format string, args ...any) {
-	s.Tell("", progress.Line{Text: fmt.Sprintf(format, args...)})
+	s.Show("", progress.Line{Text: fmt.Sprintf(format, args...)})
 }
 
 // Announce is Say for what takes its time.
 func (s *Screen) Announce(format string, args ...any) {
-	s.Tell("", progress.Line{Text: fmt.Sprintf(format, args...), Slow: true})
+	s.Show("", progress.Line{Text: fmt.Sprintf(format, args...), Slow: true})
 }
 
-// Tell writes a line of progress about a pod or its container. The pod is named when there are several.
-func (s *Screen) Tell(pod string, l progress.Line) {
+// Show writes a line of progress about a pod or its container. The pod is named when there are several.
+func (s *Screen) Show(pod string, l progress.Line) {
 	if s.Quiet && !l.Trouble || s.Brief && !l.Trouble && !l.Slow {
 		return
 	}
@@ -148,8 +148,8 @@ func (s *Screen) endLine() {
 	s.open = false
 }
 
-// write writes what is harmless by now, unless nobody reads any more. That nobody does is told once and is no error of
-// the writer's.
+// write writes what is harmless by now, unless nobody reads any more. That nobody does is reported once and is no error
+// of the writer's.
 func (s *Screen) write(w io.Writer, p []byte) {
 	if s.lost {
 		return

@@ -62,7 +62,7 @@ func TestSources(t *testing.T) {
 			objects, err := Sources{Stdin: strings.NewReader(secret("in")), HTTP: srv.Client()}.Read(t.Context(), c.names)
 			var got []string
 			for _, o := range objects {
-				m, _ := (&Runner{}).settleNamespace(o.Object)
+				m, _ := (&Runner{}).defaultNamespace(o.Object)
 				got = append(got, m.GetName())
 			}
 			if err != nil {

@@ -33,7 +33,7 @@ func TestLogsOnATerminal(t *testing.T) {
 		for i := range len(log) {
 			_, _ = w.Write([]byte{log[i]})
 		}
-		s.Tell("p", progress.Line{Container: "web", Text: "failed: \x1b[2J"})
+		s.Show("p", progress.Line{Container: "web", Text: "failed: \x1b[2J"})
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}

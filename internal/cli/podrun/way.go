@@ -26,10 +26,10 @@ func (f *follower) history(ctx context.Context, pod *corev1.Pod) (timeline.Histo
 	return h, err == nil && len(h.Moments) > 0
 }
 
-// tellWay says where the time until readiness went.
-func (f *follower) tellWay(ctx context.Context, pod *corev1.Pod) {
+// showWay says where the time until readiness went.
+func (f *follower) showWay(ctx context.Context, pod *corev1.Pod) {
 	if h, ok := f.history(ctx, pod); ok {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Text: timeline.Summary(h)})
+		f.owner.Screen.Show(f.self.Name, progress.Line{Text: timeline.Summary(h)})
 	}
 }
 

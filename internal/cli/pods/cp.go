@@ -29,13 +29,14 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// cpFlags are what `wherry cp` is told.
+// cpFlags are the flags of `wherry cp`.
 type cpFlags struct {
 	reach.Flags
 	host      onhost.Flags
@@ -50,7 +51,8 @@ func NewCp(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE... DESTINATION",
 		Short: "Copy files to and from containers, even dead ones and ones without tar",
-		Long: `Copy a file or folder from a container, or to one. Either the source or the destination is POD:PATH or NAMESPACE/POD:PATH,
+		Long: `Copy a file or folder from a container, or to one. Either the source or the destination is POD:PATH or NAMESPACE/POD:PATH, where
+deployment/NAME and the like in place of POD mean its newest running pod (NAMESPACE/deployment/NAME in another namespace);
 or, for a container of this machine, docker:NAME:PATH and so on (see wherry debug --help).
 
 The container needs no tar and no shell, and need not be running: the command uses the filesystem of its last run, including volumes.
@@ -66,6 +68,7 @@ container has from the kernel, /dev, /proc and /sys, cannot be copied from or to
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
   wherry cp ./fixed.conf web:/etc/app/app.conf
+  wherry cp deployment/web:/var/log/app.log .            # of the newest running pod of a Deployment
   wherry cp crashed:/tmp/core.1 .                        # a container in a crash loop
   wherry cp 'web:/var/log/*.log' ./logs
   wherry cp web:/srv - | tar -tv
@@ -157,9 +160,21 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, one copyOf) error
 	if err != nil {
 		return err
 	}
-	pod, err := c.CoreV1().Pods(cmp.Or(one.remote.namespace, f.Namespace)).Get(ctx, one.remote.pod, metav1.GetOptions{})
+	namespace := cmp.Or(one.remote.namespace, f.Namespace)
+	name, note, err := f.PodMeant(ctx, namespace, one.remote.pod)
 	if err != nil {
 		return err
+	}
+	if note != "" && !f.quiet {
+		fmt.Fprintln(t.Err, plain.Text(note))
+	}
+	pod, err := c.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		right := wire.Files
+		if one.to.remote() {
+			right = wire.Shell // of the same role as to write files
+		}
+		return c.RoleAdvice(ctx, f.OrOthers(ctx, namespace, name, err), right, namespace)
 	}
 	container, err := chosenContainer(pod, f.container)
 	if err != nil {
@@ -220,7 +235,7 @@ func (f *cpFlags) interrupted(ctx context.Context, err error, what string) error
 	return cmdline.ExitWith(session.ExitInterrupted, fmt.Errorf("interrupted: %s was not copied completely", what))
 }
 
-// podRuns tells whether a container of a pod runs.
+// podRuns reports whether a container of a pod runs.
 func podRuns(pod *corev1.Pod, container string) bool {
 	s := podspec.FindStatus(&pod.Status, container)
 	return s != nil && s.State.Running != nil
@@ -259,8 +274,8 @@ func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 		Stdin: t.In != nil, Archive: &a}.Session(), reach.Notices{})
 }
 
-// said is the outcome of a command that has told its troubles by itself.
-func said(code int, err error) error {
+// outcome is how a command has ended that has printed its errors itself.
+func outcome(code int, err error) error {
 	if err == nil && code != 0 {
 		return &cmdline.Exit{Code: 1}
 	}
@@ -269,9 +284,9 @@ func said(code int, err error) error {
 
 // in copies into the container.
 func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from string, to place) error {
-	told := newRelay(t.Err, o, nil)
+	relayed := newRelay(t.Err, o, nil)
 	if from == "-" {
-		return told.end(said(f.unpack(ctx, t.In, told, o, to.path)))
+		return relayed.end(outcome(f.unpack(ctx, t.In, relayed, o, to.path)))
 	}
 	abs, err := filepath.Abs(from)
 	if err != nil {
@@ -299,7 +314,7 @@ func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from stri
 		_ = w.CloseWithError(err) // a pipe's Close does not fail
 		packed <- err
 	}()
-	err = told.end(said(f.unpack(ctx, r, told, o, folder)))
+	err = relayed.end(outcome(f.unpack(ctx, r, relayed, o, folder)))
 	_ = r.CloseWithError(io.ErrClosedPipe) // ends the packing if the other side gave up
 	if perr := <-packed; perr != nil && !errors.Is(perr, io.ErrClosedPipe) {
 		return errors.Join(perr, err)
@@ -312,14 +327,14 @@ const partingTime = 5 * time.Second
 
 // unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes
 // away what is not whole; only if it does not is the line cut.
-func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, o other,
+func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, relayed io.Writer, o other,
 	folder string) (int, error) {
 	line, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
 	defer stop()
 	in := cmdline.Until(ctx, archive)
-	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told},
+	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: relayed},
 		ask.Archive{Container: o.container, Path: folder, Unpack: true})
 }
 
@@ -347,9 +362,9 @@ func (f *cpFlags) remoteTarget(ctx context.Context, o other, to place,
 		return path.Dir(to.path), path.Base(to.path), nil
 	}
 	var text bytes.Buffer
-	told := newRelay(&text, o, nil)
-	_, _ = told.Write(trouble.Bytes())
-	_ = told.end(&cmdline.Exit{Code: 1})
+	relayed := newRelay(&text, o, nil)
+	_, _ = relayed.Write(trouble.Bytes())
+	_ = relayed.end(&cmdline.Exit{Code: 1})
 	return "", "", errors.New(strings.TrimSpace(text.String()))
 }
 

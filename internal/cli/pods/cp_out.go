@@ -34,10 +34,16 @@ const (
 func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from place, to string) error {
 	meter := newMeter(t, f.quiet)
 	defer meter.stop()
-	told := newRelay(t.Err, o, meter)
+	relayed := newRelay(t.Err, o, meter)
 	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
+	goesOn := func(into sink) error {
+		return relayed.end(f.persist(ctx, relayed, into, func(after string) error {
+			files.After, files.Total = after, files.Total && after == ""
+			return f.once(ctx, o, files, relayed, meter, into)
+		}))
+	}
 	if to == "-" {
-		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, files)))
+		return goesOn(copyfiles.NewPasser(t.Out))
 	}
 	folder, name, err := localTarget(to, baseOf(from.path))
 	if err != nil {
@@ -48,14 +54,20 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 		return err
 	}
 	defer u.Close()
-	return told.end(f.persist(ctx, told, u, func(after string) error {
-		files.After, files.Total = after, files.Total && after == ""
-		return f.once(ctx, o, files, told, meter, u)
-	}))
+	if err := goesOn(u); ctx.Err() == nil || !u.Whole() {
+		return err
+	}
+	return nil // called off when nothing was left to do
+}
+
+// sink is what an archive goes into: after one that was cut, another that goes on from where it was.
+type sink interface {
+	From(r io.Reader) error
+	Reached() copyfiles.Reached
 }
 
 // persist copies, and goes on after a cut until the copy is whole or the server stays away.
-func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpacker,
+func (f *cpFlags) persist(ctx context.Context, relayed io.Writer, u sink,
 	once func(after string) error) error {
 	after := ""
 	var cut error // the trouble of which the others may only be what follows
@@ -71,10 +83,10 @@ func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpa
 			if now == "" {
 				return err
 			}
-			fmt.Fprintf(told, "the connection was lost: the copy goes on from where it was\n")
+			fmt.Fprintf(relayed, "the connection was lost: the copy goes on from where it was\n")
 			after, cut, pause, until = now, err, cutPause, time.Now().Add(cutPatience)
 		case time.Now().After(until):
-			return fmt.Errorf("%w; for %s there was nobody to go on with: %w", cut, cutPatience, err)
+			return fmt.Errorf("%w; could not reconnect within %s: %w", cut, cutPatience, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -85,7 +97,7 @@ func (f *cpFlags) persist(ctx context.Context, told io.Writer, u *copyfiles.Unpa
 	}
 }
 
-// passes tells whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the
+// passes reports whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the
 // server or the container has decided does not pass.
 func passes(err error) bool {
 	if _, here := errors.AsType[final](err); here {
@@ -101,8 +113,8 @@ func passes(err error) bool {
 }
 
 // once copies what comes after a place in the archive, until its end or a cut.
-func (f *cpFlags) once(ctx context.Context, o other, files ask.Archive, told io.Writer, meter *meter,
-	u *copyfiles.Unpacker) error {
+func (f *cpFlags) once(ctx context.Context, o other, files ask.Archive, relayed io.Writer, meter *meter,
+	u sink) error {
 	r, w := io.Pipe()
 	unpacked := make(chan error, 1)
 	go func() {
@@ -115,7 +127,7 @@ func (f *cpFlags) once(ctx context.Context, o other, files ask.Archive, told io.
 		r.CloseWithError(err)
 		unpacked <- err
 	}()
-	err := said(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, files))
+	err := outcome(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: relayed}, files))
 	if err != nil {
 		_ = w.CloseWithError(io.ErrUnexpectedEOF) // a pipe's Close does not fail
 	} else {
@@ -148,7 +160,7 @@ func baseOf(text string) string {
 	return path.Base(path.Clean("/" + text))
 }
 
-// allIn tells whether a path means what is in a folder, and not the folder.
+// allIn reports whether a path means what is in a folder, and not the folder.
 func allIn(text string) bool { return strings.HasSuffix(text, "/.") }
 
 // localTarget is where a copy named base goes: into an existing folder, else it takes the destination's name.

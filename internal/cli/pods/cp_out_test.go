@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,7 +42,7 @@ func TestPersist(t *testing.T) {
 	}{
 		"well":                         {[]error{nil}, 1, ""},
 		"the server comes back":        {[]error{errLine, refused, away, io.EOF, nil}, 5, ""},
-		"it never does":                {[]error{errLine, refused}, 0, "for 1m0s there was nobody to go on with: dial"},
+		"it never does":                {[]error{errLine, refused}, 0, "could not reconnect within 1m0s: dial"},
 		"the pod is gone":              {[]error{errLine, apierrors.NewNotFound(schemaPods, "web")}, 2, "not found"},
 		"the disk is full":             {[]error{errLine, final{syscall.ENOSPC}}, 2, "no space left"},
 		"the toolbox has told why":     {[]error{&cmdline.Exit{Code: 1}}, 1, "exit code 1"},
@@ -134,4 +135,55 @@ func cutInTheMiddle(t *testing.T) *copyfiles.Unpacker {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// DA-09: a copy that is called off when its file has its name already is whole, and nobody is told otherwise; one of which
+// something is missing is not.
+func TestInterruptedAtTheEnd(t *testing.T) {
+	header := tar.Header{Typeflag: tar.TypeReg, Name: "core", Mode: 0o600, Size: 1000}
+	folder := tar.Header{Typeflag: tar.TypeDir, Name: "core", Mode: 0o700}
+	inFolder := header
+	inFolder.Name = "core/1"
+	for what, c := range map[string]struct {
+		entries []tar.Header
+		left    int // bytes of the archive that do not come
+		whole   bool
+	}{
+		"the end of the archive is missing": {[]tar.Header{header}, 512, true},
+		"one block of the file is missing":  {[]tar.Header{header}, 3 * 512, false},
+		"a folder may have more files":      {[]tar.Header{folder, inFolder}, 512, false},
+		"nothing is missing":                {[]tar.Header{folder, inFolder}, 0, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var archive bytes.Buffer
+			w := tar.NewWriter(&archive)
+			for _, h := range c.entries {
+				if err := w.WriteHeader(&h); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.Write(make([]byte, h.Size)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, interrupt := context.WithCancel(t.Context())
+			o := other{container: "main", words: "container main", run: func(ctx context.Context, t cmdline.Terminal, _ ask.Archive) (int, error) {
+				defer interrupt()
+				for block := range slices.Chunk(archive.Bytes()[:archive.Len()-c.left], 512) { // each is taken before the next one
+					if _, err := t.Out.Write(block); err != nil {
+						return 1, err
+					}
+				}
+				interrupt()
+				return 130, ctx.Err()
+			}}
+			err := (&cpFlags{quiet: true}).between(ctx, cmdline.Terminal{Out: io.Discard, Err: io.Discard}, o,
+				place{pod: "web", path: "/tmp/core"}, place{path: t.TempDir()})
+			if (err == nil) != c.whole || err != nil && !strings.Contains(err.Error(), "/tmp/core was not copied completely") {
+				t.Errorf("whole: %t, and it says %v", c.whole, err)
+			}
+		})
+	}
 }

@@ -9,17 +9,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
 // place is one side of a copy.
 type place struct {
-	namespace, pod string         // empty: this machine
+	namespace, pod string         // empty: this machine; a pod may be KIND/NAME, for one of an object's
 	host           *target.Target // a container of this machine; nil: none
 	path           string
 }
 
-// remote tells whether the place is in a container.
+// remote reports whether the place is in a container.
 func (p place) remote() bool { return p.pod != "" || p.host != nil }
 
 // name is the container's or pod's, as it is written in a command.
@@ -30,8 +31,8 @@ func (p place) name() string {
 	return p.pod
 }
 
-// parsePlace reads PATH or [NAMESPACE/]POD:PATH. What begins with a slash, a dot or a tilde is a path, also with a
-// colon in it.
+// parsePlace reads PATH or [NAMESPACE/][KIND/]POD:PATH. A word that is a kind's is no namespace. What begins with a
+// slash, a dot or a tilde is a path, also with a colon in it.
 func parsePlace(text string) (place, error) {
 	before, after, colon := strings.Cut(text, ":")
 	if !colon || before == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") ||
@@ -43,12 +44,15 @@ func parsePlace(text string) (place, error) {
 		return parseHost(text, before, after)
 	}
 	p := place{pod: before, path: after}
-	if namespace, pod, ok := strings.Cut(before, "/"); ok {
+	if namespace, pod, ok := strings.Cut(before, "/"); ok && !(reach.IsKind(namespace) && !strings.Contains(pod, "/")) {
 		p.namespace, p.pod = namespace, pod
 	}
+	kind, name, slash := strings.Cut(p.pod, "/")
 	switch {
-	case p.pod == "" || strings.Contains(p.pod, "/"):
-		return p, fmt.Errorf("%q: want POD:PATH or NAMESPACE/POD:PATH", text)
+	case kind == "" || slash && (!reach.IsKind(kind) || name == "" || strings.Contains(name, "/")):
+		return p,
+			fmt.Errorf("%q: want POD:PATH or NAMESPACE/POD:PATH; in place of POD, KIND/NAME means one of an object's pods (KIND: %s)",
+				text, reach.Kinds)
 	case after == "":
 		return p, fmt.Errorf("%q: the path in the pod is missing", text)
 	}
@@ -70,7 +74,7 @@ func parseHost(text, engine, rest string) (place, error) {
 	return place{host: &t, path: path}, nil
 }
 
-// ofKernel tells whether a place is one that a container has from the kernel. Such files are made when they are read,
+// ofKernel reports whether a place is one that a container has from the kernel. Such files are made when they are read,
 // or are devices; they are not in the filesystem that a copy works on, where something of the same name would be hidden
 // below them.
 func (p place) ofKernel() bool {

@@ -15,7 +15,7 @@ import (
 type relay struct {
 	to    io.Writer
 	other other
-	meter *meter // is told the total; may be nil
+	meter *meter // gets the total; may be nil
 	part  []byte // of a line
 	held  []string
 }

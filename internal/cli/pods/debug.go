@@ -26,7 +26,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// debugFlags are what `wherry debug` is told.
+// debugFlags are the flags of `wherry debug`.
 type debugFlags struct {
 	reach.Flags
 	ask.Debug
@@ -34,13 +34,7 @@ type debugFlags struct {
 	writable bool
 }
 
-// NewDebug returns wherry debug. kubectl is kubectl's own command, for servers that are not Wherry's.
-func NewDebug(t cmdline.Terminal, kubectl func(args ...string) int) *cobra.Command {
-	f := &debugFlags{}
-	cmd := &cobra.Command{
-		Use:   "debug TARGET [-- COMMAND [ARG...]]",
-		Short: "Open a shell in a pod or container, whatever its images contain",
-		Long: `Open a shell in a pod, or in a container of this machine, whatever its images contain. TARGET is one of
+const debugLong = `Open a shell in a pod, or in a container of this machine, whatever its images contain. TARGET is one of
 
 ` + target.Help + `
 
@@ -66,17 +60,28 @@ under /c/NAME, read-only without --writable, and under /c/.wherry/NAME what is k
 not changed, and when the session ends nothing of it is left.
 
 The exit code is the command's; 125 if the session failed, 126 or 127 if the command could not be run or was not found, 1 if the server
-refused.`,
-		Example: `  wherry debug web                                   # a shell
+refused.`
+
+const debugExample = `  wherry debug web                                   # a shell
   wherry debug web -- ss -tlnp                       # one command
   wherry debug web --target sidecar                  # see the processes of one container
   wherry debug web -m registry.example.com/tools:1 --profile sysadmin
   wherry debug web --ttl 30m                         # stop it after half an hour, whatever happens
   wherry debug -c debug web                          # reattach to a running one
+  wherry debug deployment/web                        # the newest running pod of a Deployment
   wherry debug node/vm                               # the node itself; its files are under /host
   sudo wherry debug docker:web                       # a container of Docker; its files are under /c/web
   wherry debug ls                                    # who is debugging what now
-  wherry debug history web                           # who did so before, and how it ended`,
+  wherry debug history web                           # who did so before, and how it ended`
+
+// NewDebug returns wherry debug. kubectl is kubectl's own command, for servers that are not Wherry's.
+func NewDebug(t cmdline.Terminal, kubectl func(args ...string) int) *cobra.Command {
+	f := &debugFlags{}
+	cmd := &cobra.Command{
+		Use:     "debug TARGET [-- COMMAND [ARG...]]",
+		Short:   "Open a shell in a pod or container, whatever its images contain",
+		Long:    debugLong,
+		Example: debugExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && f.Pod == "" {
 				return cmdline.ExitWith(cmdline.ExitUsage,
@@ -85,35 +90,7 @@ refused.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Request = t.Had.Param(debugask.ParamRequest) // what the short program has asked for is this command's
-			if err := f.Complete(cmd.Flags(), t.In); err != nil {
-				return cmdline.ExitWith(cmdline.ExitUsage, err)
-			}
-			pod, command, err := podAndCommand(cmd, f.Pod, args)
-			if err != nil {
-				return err
-			}
-			to, onHost, err := target.Parse(pod)
-			if err != nil {
-				return cmdline.ExitWith(cmdline.ExitUsage, err)
-			}
-			if onHost {
-				return f.host.Debug(cmd.Context(), t, to, &f.Debug, f.writable, command)
-			}
-			if node := nodeMeant(pod); node != "" {
-				if err := f.notOnHost(); err != nil {
-					return err
-				}
-				return f.node(cmd.Context(), t, node, command)
-			}
-			if err := f.flagsElsewhere(cmd.Context()); err != nil {
-				return err
-			}
-			err = f.run(cmd.Context(), t, pod, command)
-			if foreign, ok := errors.AsType[*reach.Foreign](err); ok {
-				return f.elsewhere(cmd.Context(), t, kubectl, foreign, pod, command)
-			}
-			return f.host.Hint(cmd.Context(), pod, err)
+			return f.debug(cmd, t, kubectl, args)
 		},
 		ValidArgsFunction: f.host.Complete(f.CompletePods),
 	}
@@ -129,6 +106,54 @@ refused.`,
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	cmd.AddCommand(newDebugList(t, f), newDebugStop(t, f), newDebugHistory(t, f))
 	return cmd
+}
+
+// debug debugs what the arguments name: a target of this machine, a node, or a pod.
+func (f *debugFlags) debug(cmd *cobra.Command, t cmdline.Terminal, kubectl func(args ...string) int,
+	args []string) error {
+	f.Request = t.Had.Param(debugask.ParamRequest) // what the short program has asked for is this command's
+	if err := f.Complete(cmd.Flags(), t.In); err != nil {
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	pod, command, err := podAndCommand(cmd, f.Pod, args)
+	if err != nil {
+		return err
+	}
+	to, onHost, err := target.Parse(pod)
+	if err != nil {
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	if onHost {
+		return f.host.Debug(cmd.Context(), t, to, &f.Debug, f.writable, command)
+	}
+	if node := nodeMeant(pod); node != "" {
+		if err := f.notOnHost(); err != nil {
+			return err
+		}
+		return f.node(cmd.Context(), t, node, command)
+	}
+	return f.pod(cmd.Context(), t, kubectl, pod, command)
+}
+
+// pod debugs a pod: the server's way, the way beside it on another cluster, or kubectl's.
+func (f *debugFlags) pod(ctx context.Context, t cmdline.Terminal, kubectl func(args ...string) int, name string,
+	command []string) error {
+	pod, note, err := f.PodMeant(ctx, "", name)
+	if err != nil {
+		return err
+	}
+	if note != "" && !f.Quiet {
+		fmt.Fprintln(t.Err, plain.Text(note))
+	}
+	if err := f.flagsElsewhere(ctx); err != nil {
+		return err
+	}
+	err = f.run(ctx, t, pod, command)
+	if foreign, ok := errors.AsType[*reach.Foreign](err); ok {
+		err = f.elsewhere(ctx, t, kubectl, foreign, pod, command)
+		return f.OrOthers(ctx, "", pod, err)
+	}
+	return f.host.Hint(ctx, pod, f.OrOthers(ctx, "", pod, err))
 }
 
 // notOnHost refuses flags that mean nothing for a pod or a node.
@@ -203,14 +228,14 @@ func (f *debugFlags) request(ctx context.Context, t cmdline.Terminal, c *reach.C
 	if s.TTY { // the terminal is in raw mode when the server answers
 		end = "\r\n"
 	}
-	tell := reach.Notices{Pulls: !f.Quiet, Before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
+	notices := reach.Notices{Pulls: !f.Quiet, Before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
 	if f.Talks(t.Err) {
-		tell.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
+		notices.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
 	}
-	return c.Stream(ctx, t, f.Namespace, s, tell)
+	return c.Stream(ctx, t, f.Namespace, s, notices)
 }
 
-// isDead tells whether the server refused because what is to be looked at is over.
+// isDead reports whether the server refused because what is to be looked at is over.
 func isDead(err error) bool {
 	var refused apierrors.APIStatus
 	if !errors.As(err, &refused) || refused.Status().Details == nil {
@@ -252,15 +277,15 @@ const wordsTime = 2 * time.Second
 func lastWords(ctx context.Context, c *reach.Client, pod *corev1.Pod) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, wordsTime)
 	defer cancel()
-	said := map[string]string{}
+	words := map[string]string{}
 	for _, name := range ways.Dead(pod) {
 		text, err := c.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name,
 			&corev1.PodLogOptions{Container: name, TailLines: new(int64(3))}).DoRaw(ctx)
 		if err == nil { // else there is nothing to say
-			said[name] = string(text)
+			words[name] = string(text)
 		}
 	}
-	return said
+	return words
 }
 
 // over ends a session with a debug container: with its exit code, or the way back to it.
@@ -268,7 +293,7 @@ func (f *debugFlags) over(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 	err error) error {
 	left := errors.Is(err, session.ErrDetached)
 	if err != nil && !left {
-		if end := f.toldByLog(ctx, t, c, pod, name); end != nil {
+		if end := f.endedByLog(ctx, t, c, pod, name); end != nil {
 			return cmdline.ExitWith(int(end.ExitCode), nil)
 		}
 		if advice := ways.SecurityAdvice(err.Error(), f.Profile, pod, name); advice != "" {
@@ -305,10 +330,10 @@ func (f *debugFlags) over(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 	return cmdline.ExitWith(int(end.ExitCode), nil)
 }
 
-// toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has
+// endedByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has
 // it in the log all the same. It is decided by the run, whatever the error is: one that did not begin with this
 // command's word is somebody else's, and this command has made none. It returns nil then.
-func (f *debugFlags) toldByLog(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod,
+func (f *debugFlags) endedByLog(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod,
 	name string) *corev1.ContainerStateTerminated {
 	p, err := c.CoreV1().Pods(f.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if err != nil {

@@ -57,14 +57,14 @@ func (f *debugFlags) beside(ctx context.Context, t cmdline.Terminal, pod string,
 	if f.TTY { // the terminal is in raw mode when the server answers
 		end = "\r\n"
 	}
-	tell := reach.Notices{Before: func() {
+	notices := reach.Notices{Before: func() {
 		f.say(t, "%s", f.AnnouncementBeside(pod))
 	}}
 	if !f.Quiet {
-		tell.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
+		notices.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
 	}
 	return c.Stream(ctx, t, f.Namespace, f.Shell(pod, command, f.writable, f.host.Quantities(), os.Getenv("TERM")),
-		tell)
+		notices)
 }
 
 // flagsElsewhere refuses flags that mean nothing for a pod of Wherry's, and mean something for one of a cluster that
@@ -77,8 +77,8 @@ func (f *debugFlags) flagsElsewhere(ctx context.Context) error {
 	return nil
 }
 
-// servesDebug tells whether the cluster is another than Wherry's and has debug.wherry.dev. One that cannot be asked is
-// not taken for that.
+// servesDebug reports whether the cluster is another than Wherry's and has debug.wherry.dev. One that cannot be asked
+// is not taken for that.
 func servesDebug(ctx context.Context, f *reach.Flags) bool {
 	c, err := f.Connect()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // beforeElsewhere is the history of sessions beside the pods of a cluster that has debug.wherry.dev: by their events,
-// which the cluster keeps for an hour or as long as it is told to.
+// which the cluster keeps for an hour by default.
 func beforeElsewhere(ctx context.Context, c *reach.Client, namespace, pod string) (*debugrun.DebugRunList, error) {
 	which := fields.Set{"involvedObject.kind": "Pod"}
 	if pod != "" {

@@ -49,7 +49,7 @@ func fallback(why error) string {
 	return "this cluster's API server is not Wherry's, and its debugging (wherry cluster install) is not there"
 }
 
-// onOurNode tells whether a pod runs on a node of Wherry's, which has the toolbox in whosever cluster it is (DC-01).
+// onOurNode reports whether a pod runs on a node of Wherry's, which has the toolbox in whosever cluster it is (DC-01).
 // Where that cannot be known, for want of rights too, it does not.
 func (f *debugFlags) onOurNode(ctx context.Context, name string) bool {
 	c, err := f.Connect()
@@ -64,7 +64,7 @@ func (f *debugFlags) onOurNode(ctx context.Context, name string) bool {
 	return err == nil && isOurs(node)
 }
 
-// isOurs tells whether a node is one of Wherry's.
+// isOurs reports whether a node is one of Wherry's.
 func isOurs(node *corev1.Node) bool {
 	return strings.Contains(node.Status.NodeInfo.KubeletVersion, serverkind.Mark)
 }

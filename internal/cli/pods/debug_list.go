@@ -43,17 +43,17 @@ func newDebugList(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 			if len(args) == 1 {
 				name := reach.PodName(args[0])
 				if _, err := c.CoreV1().Pods(namespace).Get(cmd.Context(), name, metav1.GetOptions{}); err != nil {
-					return err
+					return c.RoleAdvice(cmd.Context(), err, reach.LookAtSessions, namespace)
 				}
 				o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
 			}
 			pods, err := c.CoreV1().Pods(namespace).List(cmd.Context(), o)
 			if err != nil {
-				return err
+				return c.RoleAdvice(cmd.Context(), err, reach.LookAtSessions, namespace)
 			}
 			list := debugContainersOf(pods.Items, time.Now())
 			beside, err := sessionsOf(cmd.Context(), c, pods.Items)
-			if err != nil {
+			if err = c.RoleAdvice(cmd.Context(), err, reach.LookAtSessions, namespace); err != nil {
 				fmt.Fprintf(t.Err, "sessions beside pods cannot be listed: %s\n", plain.Text(err.Error()))
 			}
 			list.Items = append(list.Items, beside...)

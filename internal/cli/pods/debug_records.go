@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/debug/ways"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
@@ -75,7 +76,7 @@ func awaitEnd(ctx context.Context, c *reach.Client, namespace, pod, name,
 func (f *debugFlags) awaitStart(ctx context.Context, t cmdline.Terminal, c *reach.Client, p *corev1.Pod,
 	name string) error {
 	f.say(t, "waiting for debug container %s in pod %s to start", name, p.Name)
-	said := podspec.DebugStateOf(p, name).Reason
+	shown := podspec.DebugStateOf(p, name).Reason
 	_, err := watchtools.Until(ctx, p.ResourceVersion, watchOf(c, p.Namespace, p.Name),
 		func(e watch.Event) (bool, error) {
 			now, ok := e.Object.(*corev1.Pod)
@@ -85,8 +86,8 @@ func (f *debugFlags) awaitStart(ctx context.Context, t cmdline.Terminal, c *reac
 			if e.Type == watch.Deleted || now.UID != p.UID {
 				return false, fmt.Errorf("debug container %s has not started: pod %s was deleted", name, p.Name)
 			}
-			if why := podspec.DebugStateOf(now, name).Reason; why != said && ways.Starting(now, name) {
-				said = why
+			if why := podspec.DebugStateOf(now, name).Reason; why != shown && ways.Starting(now, name) {
+				shown = why
 				f.say(t, "  %s", why)
 			}
 			return !ways.Starting(now, name), nil
@@ -98,8 +99,8 @@ func replaced(pod, name string) error {
 	return fmt.Errorf("cannot tell how this session ended: debug container %s of pod %s has been started again since; see wherry debug history %s", name, pod, pod)
 }
 
-// mayEnd tells whether the end of a container is still to be shown. A session may have come and gone before as much as
-// its beginning is.
+// mayEnd reports whether the end of a container is still to be shown. A session may have come and gone before as much
+// as its beginning is.
 func mayEnd(p podspec.DebugPhase) bool {
 	return p == podspec.DebugRunning || p == podspec.DebugPending
 }
@@ -160,7 +161,7 @@ POD and NAME, all of its debug sessions, which wherry ps --sessions lists.`,
 			var failed []error // one that cannot be stopped keeps none of the others
 			for _, name := range args[1:] {
 				if err := stop(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name); err != nil {
-					failed = append(failed, err)
+					failed = append(failed, c.RoleAdvice(cmd.Context(), err, wire.Sessions, f.Namespace))
 					continue
 				}
 				fmt.Fprintf(t.Out, "%s %s of pod %s stopped\n", what, name, reach.PodName(args[0]))

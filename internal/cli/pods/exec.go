@@ -3,8 +3,11 @@
 package pods
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,12 +15,14 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/onhost"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/ways"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// execFlags are what `wherry exec` is told.
+// execFlags are the flags of `wherry exec`.
 type execFlags struct {
 	reach.Flags
 	ask.Exec
@@ -38,13 +43,14 @@ With --image the filesystem of every container in the pod, running or dead, is u
 image's own. The pod's images need nothing special for this, and nothing is left behind. A pull that takes more than a second is shown on
 standard error, with its progress on a terminal of the server's machine.
 
-TARGET is a pod, or with --image a container of this machine, docker:web for example: see wherry debug --help.
+TARGET is a pod, or deployment/NAME and the like for its newest running pod, or with --image a container of this machine, docker:web for example: see wherry debug --help.
 
 The exit code is the command's; 126 or 127 if it could not be run or was not found, 125 if the session failed, 1 if the server refused.`,
 		Example: `  wherry exec web -- cat /etc/hosts
   wherry exec -it web -m wherry.dev/toolbox                      # a shell; the files of every container are under /c
   wherry exec web -m wherry.dev/toolbox -- ls -l /c/app/etc
   wherry exec web -m wherry.dev/toolbox -c app -- ps
+  wherry exec deployment/web -m audit:1                          # in the newest running pod of a Deployment
   sudo wherry exec docker:web -m audit:1                         # beside a container of Docker
   for p in $(kubectl get pods -o name); do wherry exec $p -m audit:1 || echo "$p: failed"; done`,
 		Args: cobra.MinimumNArgs(1),
@@ -65,7 +71,14 @@ The exit code is the command's; 126 or 127 if it could not be run or was not fou
 				return err
 			}
 			f.Limits = f.host.Quantities()
-			return f.run(cmd.Context(), t, pod, command)
+			pod, note, err := f.PodMeant(cmd.Context(), "", pod)
+			if err != nil {
+				return err
+			}
+			if note != "" && !f.Quiet {
+				fmt.Fprintln(t.Err, plain.Text(note))
+			}
+			return f.OrOthers(cmd.Context(), "", pod, f.run(cmd.Context(), t, pod, command))
 		},
 		ValidArgsFunction: f.host.Complete(f.CompletePods),
 	}
@@ -95,10 +108,33 @@ func (f *execFlags) run(ctx context.Context, t cmdline.Terminal, pod string, com
 	}
 	if err != nil && f.Image == "" {
 		if advice := ways.ExecAdvice(err.Error(), s.Pod, f.Container); advice != "" {
-			err = fmt.Errorf("%w\n%s", err, advice)
+			err = fmt.Errorf("%w\n%s", f.ended(ctx, c, s.Pod, err), advice)
 		}
 	}
 	return cmdline.ExitWith(code, err)
+}
+
+// ended says of a container that has ended what it ended with, in place of the runtime's word for its state. Any other
+// error stays as it is.
+func (f *execFlags) ended(ctx context.Context, c *reach.Client, name string, err error) error {
+	if !strings.Contains(err.Error(), "CONTAINER_EXITED") {
+		return err
+	}
+	pod, perr := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if perr != nil {
+		return fmt.Errorf("the container has ended (%w)", err)
+	}
+	container := f.Container
+	if container == "" {
+		container, _ = ways.Default(pod)
+	}
+	text := fmt.Sprintf("container %s of pod %s has ended", container, pod.Name)
+	if s := podspec.FindStatus(&pod.Status, container); s != nil {
+		if end := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated); end != nil {
+			text += fmt.Sprintf(" (exit code %d)", end.ExitCode)
+		}
+	}
+	return errors.New(text)
 }
 
 // defaulted is the request for the container that kubectl would take, of a pod that has several: the server does not

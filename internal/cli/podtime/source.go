@@ -78,8 +78,8 @@ func (s Source) open(ctx context.Context, namespace, name, param, value string) 
 	if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return body, err
 	}
-	if told := toldWhy(err, namespace, name); told != nil {
-		return nil, told
+	if why := whyNone(err, namespace, name); why != nil {
+		return nil, why
 	}
 	node, byNode := s.find(ctx, namespace, name)
 	if byNode == nil {
@@ -97,8 +97,8 @@ func (s Source) open(ctx context.Context, namespace, name, param, value string) 
 	return nil, byNode
 }
 
-// toldWhy is the reason of wherry's API server for not having a timeline; nil if the error is about anything else.
-func toldWhy(err error, namespace, name string) error {
+// whyNone is the reason of wherry's API server for not having a timeline; nil if the error is about anything else.
+func whyNone(err error, namespace, name string) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || status.ErrStatus.Details == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s Source) exists(ctx context.Context, namespace, name string) bool {
 	return err == nil
 }
 
-// stream hears one stream to its end and tells whether that was the pod's.
+// stream hears one stream to its end and reports whether that was the pod's.
 func (s Source) stream(ctx context.Context, namespace, name string,
 	hear func(timeline.History)) (gone bool, err error) {
 	body, err := s.open(ctx, namespace, name, "watch", "1")
@@ -242,7 +242,7 @@ func explain(err error, node, namespace, name string) error {
 	return err
 }
 
-// bodyOf is what a server said that is no Kubernetes status.
+// bodyOf is the body of a server's answer that is no Kubernetes Status.
 func bodyOf(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

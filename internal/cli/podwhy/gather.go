@@ -37,7 +37,7 @@ type gatherer struct {
 	facts     why.Facts
 }
 
-// failed notes that something could not be looked at, and tells whether it was so.
+// failed notes that something could not be looked at, and reports whether it was so.
 func (g *gatherer) failed(err error, what, right string) bool {
 	if err == nil {
 		return false
@@ -126,7 +126,7 @@ func (g *gatherer) log(ctx context.Context, pod string, w why.WantedLog) (string
 	return string(text), err
 }
 
-// kills finds what the kernel of this machine has said of ends for want of memory, if the pod is on it.
+// kills finds what this machine's kernel has logged of OOM kills, if the pod is on it.
 func (g *gatherer) kills(pod *corev1.Pod) {
 	all := kernelKills()
 	for _, s := range podspec.OwnStatuses(&pod.Status) {

@@ -10,7 +10,7 @@ import (
 	"github.com/wherryproject/wherry/internal/why"
 )
 
-// kernelKills are the ends for want of memory that this machine's kernel tells of; who may not read its messages has
+// kernelKills are the OOM kills that this machine's kernel has logged; a user who may not read its messages gets
 // none: they are an extra.
 func kernelKills() []kernellog.Kill {
 	messages, err := kernellog.Read()

@@ -44,7 +44,7 @@ func (f *flags) onMachine(ctx context.Context, to target.Target) (why.Answer, er
 	return why.ExplainMachine(m), nil
 }
 
-// machineOf are the facts that its engine tells.
+// machineOf are the facts that its engine reports.
 func machineOf(c *engines.Container, now time.Time) why.Machine {
 	m := why.Machine{Now: now, Target: c.Target.String(), Program: string(c.Target.Engine), Name: c.Target.Name,
 		Image: c.Image, Command: c.Args, State: string(c.State), Began: known(c.Started), Ended: known(c.Finished),

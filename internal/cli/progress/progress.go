@@ -18,11 +18,11 @@ type Line struct {
 	Container string // empty: the pod itself
 	Text      string
 	Trouble   bool // worth a warning colour
-	Slow      bool // the beginning of what takes its time: worth a line where little is told
-	Cause     bool // what stands in the way, which comes and goes with each try: worth telling once
+	Slow      bool // the beginning of what takes its time: worth a line where little is shown
+	Cause     bool // what stands in the way, which comes and goes with each try: worth showing once
 }
 
-// Diff tells what happened between old (nil at first) and new, in the order in which things happen to a pod.
+// Diff returns what happened between old (nil at first) and new, in the order in which things happen to a pod.
 func Diff(old, new *corev1.Pod) []Line {
 	if old == nil {
 		old = &corev1.Pod{}

@@ -15,14 +15,14 @@ import (
 
 // Standing is how far a workload is: what makes pods for people.
 type Standing struct {
-	Text    string // for people, another one when there is news; empty: nothing is to be said
+	Text    string // for people, another one when there is news; empty: nothing is to be shown
 	Trouble string // what keeps it from being as it was asked for, or why it failed
 	Ready   bool   // all that it asks for runs
 	Ended   bool   // nothing more will run
 	Failed  bool   // it ended, and not well
 }
 
-// Workload tells how far one is. What its controller has not seen yet is not ready. Of other objects it knows nothing.
+// Workload is how far one is. What its controller has not seen yet is not ready. Of other objects it knows nothing.
 func Workload(obj runtime.Object) Standing {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -61,7 +61,7 @@ func (s *Standing) hinder(does bool, reason, message string) {
 	}
 }
 
-// replicas is the standing of what keeps a number of pods, by default one. Nothing is said before its controller has
+// replicas is the standing of what keeps a number of pods, by default one. Nothing is shown before its controller has
 // seen it.
 func replicas(ready int32, want *int32, seen bool) Standing {
 	if !seen {
@@ -94,13 +94,13 @@ func statefulSet(o *appsv1.StatefulSet) Standing {
 }
 
 func job(j *batchv1.Job) Standing {
-	var said []string
+	var parts []string
 	if j.Status.Succeeded > 0 || j.Status.Failed > 0 {
 		if n := j.Spec.Completions; n != nil && *n > 1 {
-			said = append(said, fmt.Sprintf("%d of %d succeeded", j.Status.Succeeded, *n))
+			parts = append(parts, fmt.Sprintf("%d of %d succeeded", j.Status.Succeeded, *n))
 		}
 		if j.Status.Failed > 0 {
-			said = append(said, fmt.Sprintf("%d failed", j.Status.Failed))
+			parts = append(parts, fmt.Sprintf("%d failed", j.Status.Failed))
 		}
 	}
 	s := Standing{Ready: j.Status.Active > 0 && ptr.Deref(j.Status.Ready, 0) == j.Status.Active}
@@ -110,16 +110,16 @@ func job(j *batchv1.Job) Standing {
 		}
 		switch c.Type {
 		case batchv1.JobComplete:
-			said = append(said, "complete")
+			parts = append(parts, "complete")
 			s.Ended = true
 		case batchv1.JobFailed:
 			s.Ended, s.Failed, s.Trouble = true, true, "failed: "+reasoned(c.Reason, c.Message)
 		case batchv1.JobSuspended:
-			said = append(said, "suspended")
+			parts = append(parts, "suspended")
 			s.Ready = true // nothing more comes until somebody lets it go on
 		}
 	}
-	s.Text = strings.Join(said, ", ")
+	s.Text = strings.Join(parts, ", ")
 	return s
 }
 

@@ -53,8 +53,8 @@ func fetch(ctx context.Context, client *http.Client, url string, to any) error {
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(to)
 }
 
-// Follow shows again and again how far a node's pulls are, until ctx ends or the node does not tell; then it shows an
-// empty text.
+// Follow shows again and again how far a node's pulls are, until ctx ends or the node does not report it; then it shows
+// an empty text.
 func Follow(ctx context.Context, ask Ask, show func(string)) {
 	defer show("")
 	tick := time.NewTicker(glance)

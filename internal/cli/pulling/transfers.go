@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Transfer is a part of an image that a node is fetching, as the host API tells it.
+// Transfer is a part of an image that a node is fetching, as the host API reports it.
 type Transfer struct {
 	What  string `json:"ref"` // by which it is known again
 	Bytes int64  `json:"bytes"`

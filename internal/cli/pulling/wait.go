@@ -15,10 +15,10 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
-// imageExecName is the name by which events tell of the command of an image exec, which no pod lists.
+// imageExecName is the name that events have for the command of an image exec, which no pod lists.
 const imageExecName = "exec"
 
-// Container is the name by which events tell of the container that a session's query asks for; "" if it needs no image.
+// Container is the name that events have for the container that a session's query asks for; "" if it needs no image.
 func Container(query url.Values) string {
 	if query.Get(debugask.ParamExecImage) != "" {
 		return imageExecName

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -88,12 +89,13 @@ func (s Source) words(address, why string) string {
 		return fmt.Sprintf("the wherry server on %s does not respond (%s): start it with %s", address, why,
 			StartCommand(s.DataDir))
 	case onThisMachine(address):
-		return fmt.Sprintf("the server on %s does not respond (%s): if it is this machine's, start it with sudo wherry server", address, why)
+		return fmt.Sprintf("the server on %s does not respond (%s): if it is this machine's, start it with %s", address,
+			why, StartCommand(ask.DataDir()))
 	}
 	return fmt.Sprintf("the server on %s does not respond (%s): check that it is running and that the kubeconfig has the right address", address, why)
 }
 
-// stranger tells whether the server that answers has a certificate of another authority than the kubeconfig's.
+// stranger reports whether the server that answers has a certificate of another authority than the kubeconfig's.
 func stranger(err error) bool {
 	_, is := errors.AsType[x509.UnknownAuthorityError](err)
 	return is
@@ -123,14 +125,14 @@ var (
 // unknownAuthority is how package x509 says that a certificate's authority is not the one asked for.
 const unknownAuthority = "certificate signed by unknown authority"
 
-// IsAway tells whether an error of kubectl's libraries is about a server that does not answer, or is another one.
+// IsAway reports whether an error of kubectl's libraries is about a server that does not answer, or is another one.
 func IsAway(err error) bool {
 	return unreached(err) != "" || clientRefused.MatchString(err.Error()) ||
 		strings.Contains(err.Error(), unknownAuthority)
 }
 
 // KubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not
-// answer. What the server said itself, which may be about others that do not answer, stays as it is.
+// answer. What the server answered itself, which may be about others that do not answer, stays as it is.
 func (s Source) KubectlWords(text string) string {
 	if strings.Contains(text, "Error from server") {
 		return text

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,7 @@ type Foreign struct {
 
 func (f *Foreign) Error() string { return f.why }
 
-// Elsewhere tells whether the server is another than Wherry's, and what it has; nil where it is Wherry's.
+// Elsewhere reports whether the server is another than Wherry's, and what it has; nil where it is Wherry's.
 func (c *Client) Elsewhere(ctx context.Context) (*Foreign, error) {
 	base, _, err := rest.DefaultServerUrlFor(c.Config)
 	if err != nil {
@@ -35,7 +36,7 @@ func (c *Client) Elsewhere(ctx context.Context) (*Foreign, error) {
 	return c.foreign(ctx, base)
 }
 
-// foreign tells what another API server than Wherry's is there, and whether debug.wherry.dev is installed in its
+// foreign finds out which API server other than Wherry's is there, and whether debug.wherry.dev is installed in its
 // cluster; nil where it is Wherry's. This machine's own is not asked.
 func (c *Client) foreign(ctx context.Context, base *url.URL) (*Foreign, error) {
 	if c.socket != "" || c.wherry {
@@ -79,7 +80,7 @@ func advice(status int) string {
 		wire.Group, status, http.StatusText(status), wire.Base)
 }
 
-// NoAgent tells whether a cluster has debug.wherry.dev but no agent on the pod's node (DA-10).
+// NoAgent reports whether a cluster has debug.wherry.dev but no agent on the pod's node (DA-10).
 func NoAgent(err error) bool {
 	var refused apierrors.APIStatus
 	return errors.As(err, &refused) && refused.Status().Reason == metav1.StatusReason(wire.ReasonNoAgent)
@@ -89,17 +90,41 @@ func NoAgent(err error) bool {
 // right that is missing. What the API itself refuses says so already.
 func roleAdvice(err error, subresource, namespace string) error {
 	var refused apierrors.APIStatus
-	if !errors.As(err, &refused) || refused.Status().Reason != metav1.StatusReasonForbidden {
+	if !errors.As(err, &refused) || refused.Status().Reason != metav1.StatusReasonForbidden ||
+		!strings.Contains(refused.Status().Message, wire.Group) {
 		return err
 	}
-	text := refused.Status().Message
-	if !strings.Contains(text, wire.Group) || strings.Contains(text, "ClusterRole") {
+	return withRole(err, subresource, namespace)
+}
+
+// withRole adds to a refusal which role would do; to one that says so itself nothing.
+func withRole(err error, subresource, namespace string) error {
+	if strings.Contains(err.Error(), "ClusterRole") {
 		return err
 	}
 	role := "wherry-debug"
-	if subresource == wire.Files {
+	if slices.Contains([]string{wire.Files, wire.Evidence, LookAtSessions}, subresource) {
 		role = "wherry-look"
 	}
-	return fmt.Errorf("%w\nthe ClusterRole %s has that right; who administers the cluster gives it by kubectl create rolebinding, in namespace %s",
-		err, role, namespace)
+	where := "in namespace " + namespace
+	if namespace == metav1.NamespaceAll {
+		where = "in a namespace, which is named then with -n"
+	}
+	return fmt.Errorf("%w\nthe ClusterRole %s has that right; who administers the cluster gives it by kubectl create rolebinding, %s",
+		err, role, where)
+}
+
+// LookAtSessions is the right to see who debugs, which is less than that to end it.
+const LookAtSessions = wire.Sessions + "/look"
+
+// RoleAdvice adds to any refusal for want of rights, of what a command looks at before it asks for a session too, which
+// role would do, where the cluster has debug.wherry.dev.
+func (c *Client) RoleAdvice(ctx context.Context, err error, subresource, namespace string) error {
+	if err == nil || !apierrors.IsForbidden(err) {
+		return err
+	}
+	if foreign, ferr := c.Elsewhere(ctx); ferr != nil || foreign == nil || !foreign.Serves {
+		return err
+	}
+	return withRole(err, subresource, namespace)
 }

@@ -10,10 +10,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Heard has tell called when the server of config, which has answered before, is heard of no more, and when it answers
-// again: once for each change, however many requests meet it. It goes on top of Guard, whose *Away it looks for.
-func Heard(config *rest.Config, tell func(away bool)) {
-	h := &hearing{tell: tell}
+// Heard has notify called when the server of config, which has answered before, is heard of no more, and when it
+// answers again: once for each change, however many requests meet it. It goes on top of Guard, whose *Away it looks
+// for.
+func Heard(config *rest.Config, notify func(away bool)) {
+	h := &hearing{notify: notify}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(req)
@@ -25,9 +26,9 @@ func Heard(config *rest.Config, tell func(away bool)) {
 
 // hearing is whether a server was heard of last.
 type hearing struct {
-	tell func(away bool)
+	notify func(away bool)
 
-	mu       sync.Mutex // also while it is told, so that the order is right
+	mu       sync.Mutex // held while notify is called, so that the order is right
 	answered bool
 	away     bool
 }
@@ -39,11 +40,11 @@ func (h *hearing) note(err error) {
 	switch {
 	case err == nil && h.away:
 		h.away = false
-		h.tell(false)
+		h.notify(false)
 	case err == nil:
 		h.answered = true
 	case unreached && h.answered && !h.away:
 		h.away = true
-		h.tell(true)
+		h.notify(true)
 	}
 }

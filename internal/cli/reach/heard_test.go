@@ -12,7 +12,7 @@ import (
 // have gone.
 func TestHeard(t *testing.T) {
 	var told []bool
-	h := &hearing{tell: func(away bool) { told = append(told, away) }}
+	h := &hearing{notify: func(away bool) { told = append(told, away) }}
 	gone, refused := &Away{"does not respond", nil}, errors.New("the answer broke off")
 	for _, err := range []error{gone, nil, nil, refused, gone, gone, refused, gone, nil, nil, gone} {
 		h.note(err)

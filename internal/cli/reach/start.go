@@ -5,6 +5,7 @@ package reach
 import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/service"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -14,10 +15,10 @@ const ServiceName = "wherry"
 // StartCommand is the command that starts the server of a data folder: the service, if that is how it is started here.
 func StartCommand(dataDir string) string {
 	if dataDir != server.DefaultDataDir {
-		return "sudo wherry server --data-dir " + dataDir
+		return datadir.Start(dataDir)
 	}
 	if command := service.ThisMachine().StartCommand(ServiceName); command != "" && dataDir == ask.DataDir() {
 		return "sudo " + command
 	}
-	return "sudo wherry server"
+	return datadir.Start(dataDir)
 }

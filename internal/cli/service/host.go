@@ -19,7 +19,7 @@ type Host struct {
 	Root string // its folder of files; "" for /
 	// Run runs a command of the machine.
 	Run func(ctx context.Context, command ...string) error
-	// Has tells whether the machine has a command.
+	// Has reports whether the machine has a command.
 	Has func(command string) bool
 }
 
@@ -38,7 +38,7 @@ func run(ctx context.Context, command ...string) error {
 
 func (h Host) path(of string) string { return filepath.Join("/", h.Root, of) }
 
-// systemd tells whether it runs on the machine: sd_booted(3).
+// systemd reports whether it runs on the machine: sd_booted(3).
 func (h Host) systemd() bool {
 	info, err := os.Stat(h.path("/run/systemd/system"))
 	return err == nil && info.IsDir()
@@ -119,12 +119,12 @@ func (h Host) begin(name string, now bool) (commands [][]string) {
 	return commands
 }
 
-// StartsAtBoot tells whether the machine has a way to have a script started at boot.
+// StartsAtBoot reports whether the machine has a way to have a script started at boot.
 func (h Host) StartsAtBoot() bool {
 	return h.systemd() || h.Has("update-rc.d") || h.Has("chkconfig") || h.Has("rc-update")
 }
 
-// Remove stops the service of that name and takes it away. It tells whether there was one.
+// Remove stops the service of that name and takes it away. It reports whether there was one.
 func (h Host) Remove(ctx context.Context, name string) (bool, error) {
 	file := h.file(name)
 	mine, err := ours(file)
@@ -171,7 +171,7 @@ func (h Host) end(name string) (before, after [][]string) {
 	return before, after
 }
 
-// ours tells whether a file is of wherry's making.
+// ours reports whether a file is of wherry's making.
 func ours(file string) (bool, error) {
 	text, err := os.ReadFile(file)
 	return strings.Contains(string(text), mark), err

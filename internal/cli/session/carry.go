@@ -48,30 +48,30 @@ func listen(conn *websocket.Conn, s Streams) (Status, error) {
 	if err := alive(); err != nil {
 		return Status{}, err
 	}
-	var said []byte
+	var text []byte
 	for {
 		kind, r, err := conn.NextReader()
 		if err != nil {
 			return Status{}, lost(err)
 		}
-		var channel [1]byte
-		if _, err := io.ReadFull(r, channel[:]); kind != websocket.BinaryMessage || err != nil {
-			return Status{}, fmt.Errorf("the server sent what is not of the protocol %s", protocol)
+		channel, err := streams.Channel(r)
+		if kind != websocket.BinaryMessage || err != nil {
+			return Status{}, fmt.Errorf("the server sent an invalid message for the protocol %s", protocol)
 		}
-		switch channel[0] {
+		switch channel {
 		case streams.Stdout:
 			err = pour(s.Stdout, r)
 		case streams.Stderr:
 			err = pour(s.Stderr, r)
 		case streams.Status:
 			more, rerr := io.ReadAll(io.LimitReader(r, maxStatus))
-			said, err = append(said, more...), rerr
+			text, err = append(text, more...), rerr
 			var status Status
-			if json.Unmarshal(said, &status) == nil && status.Status != "" {
+			if json.Unmarshal(text, &status) == nil && status.Status != "" {
 				return status, nil
 			}
-			if len(said) >= maxStatus {
-				err = errors.New("the server's word about the command's end has no end")
+			if len(text) >= maxStatus {
+				err = errors.New("the server's message about the command's end is too long")
 			}
 		}
 		if err != nil {
@@ -80,7 +80,7 @@ func listen(conn *websocket.Conn, s Streams) (Status, error) {
 	}
 }
 
-// pour copies one message. Where nobody is told of, it is read all the same.
+// pour copies one message. Without a destination it is read all the same.
 func pour(to io.Writer, from io.Reader) error {
 	if to == nil {
 		to = io.Discard
@@ -97,7 +97,8 @@ func (l LostError) Error() string { return l.Err.Error() }
 // Unwrap is for package errors.
 func (l LostError) Unwrap() error { return l.Err }
 
-// Lost tells whether an error of a session is that its connection ended before the server said how the command did.
+// Lost reports whether an error of a session is that its connection ended before the server reported how the command
+// ended.
 func Lost(err error) bool {
 	_, is := errors.AsType[LostError](err)
 	return is

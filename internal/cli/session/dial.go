@@ -43,7 +43,7 @@ type Server struct {
 	Proxy  func(*http.Request) (*url.URL, error) // may be nil: none
 	// Connected is called when the server is there and before it is asked; it may be nil.
 	Connected func()
-	// Note is called with what the server tells the user beside the streams it has granted; it may be nil.
+	// Note is called with what the server has for the user beside the streams it has granted; it may be nil.
 	Note func(text string)
 }
 
@@ -56,7 +56,7 @@ type unreached struct{ error }
 // Unwrap is for package errors.
 func (u unreached) Unwrap() error { return u.error }
 
-// Reached tells whether an error of a Dial came after the server had been asked.
+// Reached reports whether an error of a Dial came after the server had been asked.
 func Reached(err error) bool {
 	_, before := errors.AsType[unreached](err)
 	return !before

@@ -103,12 +103,12 @@ func TestHowSessionsEnd(t *testing.T) {
 			if err := c.WriteMessage(websocket.TextMessage, []byte("hello")); err != nil {
 				t.Error(err)
 			}
-		}, ExitFailed, "not of the protocol"},
+		}, ExitFailed, "invalid message for the protocol"},
 		"empty message": {func(t *testing.T, c *websocket.Conn) {
 			if err := c.WriteMessage(websocket.BinaryMessage, nil); err != nil {
 				t.Error(err)
 			}
-		}, ExitFailed, "not of the protocol"},
+		}, ExitFailed, "invalid message for the protocol"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := serve(t, func(conn *websocket.Conn) {

@@ -61,7 +61,7 @@ type Streams struct {
 type Size struct{ Width, Height uint16 }
 
 // Run makes the request and carries the streams until the command ends, and returns its exit code where the request
-// tells it (exec does, attach does not). A refusal is a *Refusal.
+// returns it (exec does, attach does not). A refusal is a *Refusal.
 func (r Request) Run(ctx context.Context) (code int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -103,27 +103,27 @@ func (s Status) code() (int, error) {
 }
 
 // refusedByNode begins what a client hears of a node's refusal when its own connection with the API server is up
-// already: it is told as one that came before.
+// already: it is reported as one that came before.
 const refusedByNode = "unable to upgrade connection: "
 
-// Failure is the exit code for a failure told in words only, and the words as the user should read them.
+// Failure is the exit code for a failure of which there are words only, and the words as the user should read them.
 func Failure(text string) (int, error) {
-	said := exitcode.Plain(text)
-	if refused, ok := strings.CutPrefix(said, refusedByNode); ok {
+	message := exitcode.Plain(text)
+	if refused, ok := strings.CutPrefix(message, refusedByNode); ok {
 		return ExitRefused, errors.New(exitcode.Plain(refused))
 	}
 	if aboutStart(text) {
 		if code := exitcode.Of(text); code != 0 {
-			return code, errors.New(said)
+			return code, errors.New(message)
 		}
 	}
-	if said == "" {
-		said = "the session failed, and the server did not say why"
+	if message == "" {
+		message = "the session failed, and the server did not say why"
 	}
-	return ExitFailed, errors.New(said)
+	return ExitFailed, errors.New(message)
 }
 
-// aboutStart tells whether an error is about starting the command, in the runtime's words.
+// aboutStart reports whether an error is about starting the command, in the runtime's words.
 func aboutStart(text string) bool {
 	return strings.Contains(text, "unable to start container process") ||
 		strings.Contains(text, "executable file not found in $PATH")

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// watchSize tells a terminal's size: at once, and whenever it changes, until ctx is done.
+// watchSize sends a terminal's size: at once, and whenever it changes, until ctx is done.
 func watchSize(ctx context.Context, fd int) <-chan Size {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)

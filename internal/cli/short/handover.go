@@ -100,7 +100,7 @@ func (o *Outcome) Take(u *url.URL) (code int, err error, had bool) {
 	return o.code, o.err, true
 }
 
-// Beside tells whether the session was one of debug.wherry.dev, in place of the one that Wherry's server alone
+// Beside reports whether the session was one of debug.wherry.dev, in place of the one that Wherry's server alone
 // understands.
 func (o *Outcome) Beside() bool {
 	if o == nil {
@@ -174,7 +174,7 @@ func (o *Outcome) encode() (string, error) {
 	if err != nil || len(text) <= maxHandover {
 		return string(text), err
 	}
-	// What a server has said at such length is told in its words, cut, and without what is for programs.
+	// A server's long message is shown in its words, cut, and without what is for programs.
 	if o.err != nil {
 		h.Error = strings.ToValidUTF8(o.err.Error()[:min(len(o.err.Error()), maxError)], "") + " …"
 	}

@@ -4,6 +4,7 @@ package short
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"maps"
@@ -70,8 +71,8 @@ func (w world) plan() (*plan, bool) {
 	return nil, false
 }
 
-// kubectls tells a name by which the program is kubectl, or completes words for kubectl: what follows is no command of
-// wherry's to carry out.
+// kubectls recognizes a name by which the program is kubectl, or completes words for kubectl: what follows is no
+// command of wherry's to carry out.
 func kubectls(name string) bool {
 	return strings.HasSuffix(name, "kubectl") || strings.HasPrefix(name, "kubectl_complete")
 }
@@ -103,10 +104,10 @@ func (w world) debug(args []string) (*plan, bool) {
 	return w.at(where, p)
 }
 
-// onHost tells whether a target is on this machine, or is meant to be: a pod's name has no colon.
+// onHost reports whether a target is on this machine, or is meant to be: a pod's name has no colon.
 func onHost(name string) bool { return strings.Contains(name, ":") }
 
-// subcommand tells whether a command has one of that name below it, or might have.
+// subcommand reports whether a command has one of that name below it, or might have.
 func subcommand(command, name string) bool {
 	return name == "help" || slices.Contains(commandsOf(command), name)
 }
@@ -178,6 +179,15 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 	return p, true
 }
 
+// handshakes are how many earlier ones with a server are remembered: a later connection is made in less time then.
+const handshakes = 4
+
+// questioner asks several things by one connection, which is closed at the end.
+func questioner(s session.Server) (ask *http.Client, end func()) {
+	line := &http.Transport{TLSClientConfig: s.TLS.Clone()}
+	return &http.Client{Transport: withHeader{line, s.Header}}, line.CloseIdleConnections
+}
+
 // asker asks what is not a session.
 func asker(s session.Server) *http.Client {
 	return &http.Client{Transport: withHeader{&http.Transport{TLSClientConfig: s.TLS.Clone(), DisableKeepAlives: true},
@@ -197,7 +207,7 @@ func (h withHeader) RoundTrip(req *http.Request) (*http.Response, error) {
 	return h.RoundTripper.RoundTrip(req)
 }
 
-// proxied tells whether there may be a proxy on the way.
+// proxied reports whether there may be a proxy on the way.
 func (w world) proxied() bool {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
 		if w.getenv(name) != "" {
@@ -211,12 +221,18 @@ func (w world) proxied() bool {
 func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	server := p.server
 	if p.stranger != nil {
-		is, err := serverkind.Ask(ctx, asker(server), p.stranger)
+		if server.TLS = server.TLS.Clone(); server.TLS == nil {
+			server.TLS = &tls.Config{}
+		}
+		server.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(handshakes)
+		ask, end := questioner(server)
+		defer end()
+		is, err := serverkind.Ask(ctx, ask, p.stranger)
 		switch {
 		case err != nil:
 			return nil
 		case !is:
-			return w.carryBeside(ctx, p)
+			return w.carryBeside(ctx, p, server, ask)
 		}
 	}
 	server.Connected = func() { w.say(p, p.announcement) }
@@ -242,16 +258,15 @@ func (w world) carry(ctx context.Context, p *plan) *Outcome {
 
 // carryBeside carries the session of debug.wherry.dev, where that is installed. What is refused the main program asks
 // for again: it knows what to do then, and nothing has been done.
-func (w world) carryBeside(ctx context.Context, p *plan) *Outcome {
+func (w world) carryBeside(ctx context.Context, p *plan, server session.Server, ask *http.Client) *Outcome {
 	b := p.beside
 	if b == nil {
 		return nil
 	}
-	if status, err := serverkind.Serves(ctx, asker(p.server), p.stranger, wire.Base); err != nil ||
+	if status, err := serverkind.Serves(ctx, ask, p.stranger, wire.Base); err != nil ||
 		status != http.StatusOK {
 		return nil
 	}
-	server := p.server
 	server.Connected = func() { w.say(p, b.announcement) }
 	if b.talks {
 		server.Note = func(text string) { w.say(p, text) }
@@ -272,8 +287,8 @@ func (w world) carryBeside(ctx context.Context, p *plan) *Outcome {
 	return &Outcome{url: b.url.String(), code: code, err: err}
 }
 
-// say tells the user of a session. The terminal may be in raw mode, where a new line does not begin at the left by
-// itself.
+// say prints a message to the user of a session. The terminal may be in raw mode, where a new line does not begin at
+// the left by itself.
 func (w world) say(p *plan, text string) {
 	end := "\n"
 	if p.TTY {

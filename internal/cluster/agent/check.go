@@ -44,7 +44,7 @@ func checkSession(s wire.Session) error {
 	case !guard.IsID(s.ID):
 		return fmt.Errorf("id: %q does not have 12 hexadecimal digits", s.ID)
 	case s.Seconds <= 0 || s.Seconds > mostSeconds:
-		return fmt.Errorf("seconds: %d is no time limit between 1 and %d", s.Seconds, mostSeconds)
+		return fmt.Errorf("seconds: %d is not a time limit between 1 and %d", s.Seconds, mostSeconds)
 	case s.Profile != "" && !slices.Contains(debugask.Profiles(), s.Profile):
 		return fmt.Errorf("profile: there is none that is called %q", s.Profile)
 	case userErr != nil:

@@ -28,7 +28,7 @@ type Child struct {
 	reports  *bufio.Scanner
 	report   *os.File
 	let      sync.Once
-	patience time.Duration // how long it may take to end when it was told to
+	patience time.Duration // how long it may take to end when it was asked to
 	kill     *time.Timer   // when that is over
 	place    Place
 }
@@ -36,8 +36,11 @@ type Child struct {
 // Streams are those that a child is to have.
 type Streams struct{ In, Out, Err, TTY bool }
 
-// Start starts the main program of a file as a session's process.
+// Start starts a session's process: the kit's program, else that of a file.
 func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
+	if ask.Kit = p.Kit != nil; ask.Kit {
+		program = p.Kit.path()
+	}
 	text, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
@@ -46,13 +49,14 @@ func (p Place) Start(program string, ask talk.Ask, s Streams) (*Child, error) {
 		return nil, errors.New("the request is too long")
 	}
 	c := &Child{cmd: exec.Command(program, talk.Word), patience: endTime, place: p}
+	c.cmd.Args[0] = "wherry"
 	c.cmd.Dir, c.cmd.Env = "/", environment(os.Environ())
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.launch(s); err != nil {
 		c.Close()
 		return nil, err
 	}
-	if err := c.tell(append(text, '\n')); err != nil {
+	if err := c.instruct(append(text, '\n')); err != nil {
 		c.End()
 		return nil, fmt.Errorf("the session's process does not hear: %w", err)
 	}
@@ -77,12 +81,12 @@ func (c *Child) launch(s Streams) error {
 	return nil
 }
 
-// tellTime is how long a child may take to read what it is to do, which may be more than a pipe holds.
-const tellTime = 30 * time.Second
+// instructTime is how long a child may take to read what it is to do, which may be more than a pipe holds.
+const instructTime = 30 * time.Second
 
-// tell says what the child is to do.
-func (c *Child) tell(text []byte) error {
-	if err := c.ask.SetWriteDeadline(time.Now().Add(tellTime)); err != nil {
+// instruct writes to the child what it is to do.
+func (c *Child) instruct(text []byte) error {
+	if err := c.ask.SetWriteDeadline(time.Now().Add(instructTime)); err != nil {
 		return err
 	}
 	_, err := c.ask.Write(text)
@@ -113,6 +117,14 @@ func (c *Child) open(s Streams, theirs *[]*os.File) error {
 	c.reports = bufio.NewScanner(c.report)
 	c.reports.Buffer(nil, talk.MostReport)
 	c.cmd.ExtraFiles = []*os.File{askEnd, reportEnd} // talk.AskFD, talk.ReportFD
+	if kit := c.place.Kit; kit != nil {
+		mount, guard, err := kit.lend()
+		if err != nil {
+			return err
+		}
+		*theirs = append(*theirs, mount)
+		c.cmd.ExtraFiles = append(c.cmd.ExtraFiles, mount, guard) // talk.KitFD, talk.GuardFD
+	}
 	if s.TTY {
 		return c.openTerminal(theirs)
 	}
@@ -177,10 +189,10 @@ func (c *Child) Next() *talk.Report {
 	return nil
 }
 
-// endTime is how long a child may take to end when it was told to: its guard waits for processes too.
+// endTime is how long a child may take to end when it was asked to: its guard waits for processes too.
 const endTime = 45 * time.Second
 
-// LetGo tells the child to end. One that does not is killed: its guard takes away what it leaves.
+// LetGo asks the child to end. One that does not is killed: its guard takes away what it leaves.
 func (c *Child) LetGo() {
 	c.let.Do(func() {
 		c.ask.Close()
@@ -188,10 +200,10 @@ func (c *Child) LetGo() {
 	})
 }
 
-// End tells the child to end, and waits for it.
+// End asks the child to end, and waits for it.
 func (c *Child) End() {
 	c.LetGo()
-	_ = c.cmd.Wait() // it has said by reports how it ended
+	_ = c.cmd.Wait() // how it ended was in its reports
 	c.kill.Stop()
 	c.Close()
 	c.place.tidy()

@@ -21,6 +21,8 @@ func spaces() []string { return []string{"cgroup", "net", "uts", "ipc", "mnt"} }
 type Place struct {
 	// Here keeps them in the agent's own, for one that is started by hand, not in a container.
 	Here bool
+	// Kit is what they are made with; nil: each unpacks what the main program carries.
+	Kit *Kit
 }
 
 // do does something on a thread in the machine's own namespaces. What that starts is in them too. An agent that is in
@@ -29,15 +31,27 @@ func (p Place) do(what func() error) error {
 	if p.Here {
 		return what()
 	}
+	return onOwnThread(func() error {
+		if err := enterMachine(); err != nil {
+			return err
+		}
+		return what()
+	})
+}
+
+// onOwnThread does something on a thread that ends with it, and is used for nothing else. It is never the process's
+// first one: that does not end, and what others see of the process in /proc is that thread's namespaces.
+func onOwnThread(what func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		// It is never unlocked: the thread ends with this function, and is used for nothing else.
 		runtime.LockOSThread()
-		err := enterMachine()
-		if err == nil {
-			err = what()
+		if unix.Gettid() == unix.Getpid() {
+			err := onOwnThread(what) // which has another one, as this is held
+			runtime.UnlockOSThread()
+			done <- err
+			return
 		}
-		done <- err
+		done <- what() // never unlocked
 	}()
 	return <-done
 }
@@ -111,7 +125,7 @@ func otherSpace(machine, name string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	ours, err := os.Stat(filepath.Join("/proc/self/ns", name))
+	ours, err := os.Stat(filepath.Join("/proc/thread-self/ns", name))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

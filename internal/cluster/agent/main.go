@@ -27,10 +27,11 @@ import (
 // Word is the argument that makes the program an agent.
 const Word = "cluster-agent"
 
-// options are what an agent is told.
+// options are an agent's settings.
 type options struct {
 	node, listen, socket string
 	cert, key, ca        string // files, in place of what the cluster signs
+	kit                  string // the folder of a kit; empty: there is none
 	place                Place
 }
 
@@ -44,6 +45,7 @@ func parse(args []string, getenv func(string) string, errs io.Writer) (o options
 	fl.StringVar(&o.cert, "cert", "", "file of the agent's certificate; default: the cluster is asked for one")
 	fl.StringVar(&o.key, "key", "", "file of its key")
 	fl.StringVar(&o.ca, "ca", "", "file of the authority of the API's certificate")
+	fl.StringVar(&o.kit, "kit", "", "folder in which the tools of sessions are had ready; default: each unpacks them")
 	fl.BoolVar(&o.place.Here, "in-place", false,
 		"run sessions in the agent's own namespaces; for an agent that is not in a container")
 	if err := fl.Parse(args); err != nil {
@@ -127,7 +129,7 @@ type sayer func(string, ...any)
 
 // Write implements io.Writer.
 func (s sayer) Write(line []byte) (int, error) {
-	// A connection that is closed before it has said anything is that of a probe.
+	// A connection that is closed before it has sent anything is that of a probe.
 	if text := strings.TrimSpace(string(line)); !strings.HasSuffix(text, ": EOF") {
 		s("%s", text)
 	}

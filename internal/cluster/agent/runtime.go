@@ -10,9 +10,15 @@ import (
 )
 
 // prepare takes away what earlier sessions have left, and finds out whether there can be others.
-func (o options) prepare(say func(string, ...any)) error {
+func (o *options) prepare(say func(string, ...any)) error {
 	if err := o.place.sweep(); err != nil { // also where there is no machine to be on
 		say("what earlier sessions have left cannot be removed: %v", err)
+	}
+	if o.kit != "" {
+		var err error
+		if o.place.Kit, err = MakeKit("/proc/self/exe", o.kit); err != nil { // it is a matter of time only
+			say("sessions begin slowly, for their tools cannot be had ready in %s: %v", o.kit, err)
+		}
 	}
 	return o.place.FindRuntime("/proc/self/exe", o.socket)
 }

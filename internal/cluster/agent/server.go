@@ -107,7 +107,7 @@ func firstReport(ctx context.Context, c *Child) *talk.Report {
 	return c.Next()
 }
 
-// serveEvidence tells what is known of a pod's containers.
+// serveEvidence answers with what is known of a pod's containers.
 func (s *Server) serveEvidence(w http.ResponseWriter, r *http.Request) {
 	pod, ok := asked(w, r, checkPod)
 	if !ok {
@@ -115,7 +115,7 @@ func (s *Server) serveEvidence(w http.ResponseWriter, r *http.Request) {
 	}
 	s.run(w, r, talk.Ask{Evidence: &pod}, Streams{}, func(_ *Child, first *talk.Report) {
 		if first.Evidence == nil {
-			refuse(w, internal(errors.New("the process on the node says what was not asked")))
+			refuse(w, internal(errors.New("the session's process on the node sent an unexpected reply")))
 			return
 		}
 		answerText(w, http.StatusOK, first.Evidence)
@@ -155,7 +155,7 @@ func (s *Server) serveStop(w http.ResponseWriter, r *http.Request) {
 	case err = <-ended:
 	case <-time.After(stopTime):
 		refuse(w, talk.Refusal{Code: http.StatusGatewayTimeout, Reason: "Timeout",
-			Message: fmt.Sprintf("what is told to end has not ended within %s: its processes are being killed; look again",
+			Message: fmt.Sprintf("the session did not end within %s: its processes are being killed; look again",
 				stopTime)})
 		return
 	}

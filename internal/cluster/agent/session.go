@@ -18,7 +18,7 @@ import (
 // streamIdle is how long a connection may be silent.
 const streamIdle = 4 * time.Hour
 
-// drainTime is how long a client may take to read what an ended session has said.
+// drainTime is how long a client may take to read the output of an ended session.
 const drainTime = 5 * time.Minute
 
 // serveSession runs a debugger.

@@ -37,6 +37,9 @@ func stand() int {
 	if ask.Runtime {
 		return lookFor(ask.CRISocket, reports)
 	}
+	if ask.Kit {
+		return showKit(reports)
+	}
 	pod := ask.Evidence
 	if ask.Session != nil {
 		pod = &ask.Session.Pod
@@ -49,7 +52,7 @@ func stand() int {
 	case pod.Name == "crash":
 		return 1
 	case ask.Session == nil:
-		return tell(*pod, reports)
+		return report(*pod, reports)
 	}
 	_ = reports.Encode(talk.Report{Ready: &talk.Ready{Notes: []string{"a\r\nnote"}}})
 	act(ask.Session, gone)
@@ -57,8 +60,8 @@ func stand() int {
 	return 0
 }
 
-// tell says what is known of a pod: of one, more than is heard.
-func tell(pod wire.Pod, reports *json.Encoder) int {
+// report says what is known of a pod: of one, more than is heard.
+func report(pod wire.Pod, reports *json.Encoder) int {
 	text := `{"containers":[{"name":"<main>"}]}`
 	if pod.Name == "long" {
 		text = `"` + strings.Repeat("x", talk.MostReport) + `"`
@@ -130,11 +133,11 @@ func judge(pod wire.Pod) *talk.Refusal {
 func terminal(gone <-chan struct{}) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
-	tell := func() {
+	report := func() {
 		width, height, err := term.GetSize(0)
 		fmt.Printf("%dx%d %v\r\n", width, height, err)
 	}
-	tell() // it may have changed before
+	report() // it may have changed before
 	typed := make(chan byte)
 	go func() {
 		var b [1]byte
@@ -144,7 +147,7 @@ func terminal(gone <-chan struct{}) {
 	for {
 		select {
 		case <-changed:
-			tell()
+			report()
 		case b := <-typed:
 			fmt.Printf("got %d\r\n", b)
 			return

@@ -21,7 +21,7 @@ type strangers struct {
 	all []net.Conn
 }
 
-// state is told of each connection of a server what becomes of it.
+// state is called at each change of state of a server's connection.
 func (s *strangers) state(conn net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

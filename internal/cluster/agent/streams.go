@@ -78,7 +78,7 @@ func (j *joined) quit() {
 	}
 }
 
-// finish waits until all that the child has said was handed on, after its end.
+// finish waits until all output of the child was passed on, after its end.
 func (j *joined) finish() {
 	j.quit()
 	j.out.Wait()

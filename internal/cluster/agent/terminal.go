@@ -56,7 +56,7 @@ func otherSide(ours *os.File) (*os.File, error) {
 	return os.NewFile(peer, "terminal"), nil
 }
 
-// setSize tells a terminal how large the client's window is.
+// setSize sets a terminal's size to that of the client's window.
 func setSize(terminal *os.File, s size) error {
 	conn, err := terminal.SyscallConn()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 type Credentials struct {
 	Certificate *tls.Certificate
 	Clients     *x509.CertPool
-	// Stranger is told of a client that would be the API if its certificate were of this authority: the authority may
-	// be another by now. Anybody can be such a client. nil: nobody is told.
+	// Stranger is called for a client that would be the API if its certificate were of this authority: the authority
+	// may be another by now. Anybody can be such a client. nil: nobody is notified.
 	Stranger func()
 }
 

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == talk.Word {
 		os.Exit(stand())
 	}
+	if len(os.Args) > 1 && os.Args[1] == talk.KitWord {
+		os.Exit(standKit(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 

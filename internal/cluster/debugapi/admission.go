@@ -66,7 +66,7 @@ func admit(c *genericapiserver.Config, client kubernetes.Interface, config *rest
 // mapperTime is how long what is known of the cluster's kinds holds, which policies have parameters of.
 const mapperTime = 30 * time.Second
 
-// kindsTime is how often it is looked which kinds of rules the cluster knows: an upgrade tells nobody.
+// kindsTime is how often it is looked which kinds of rules the cluster knows: an upgrade notifies nobody.
 const kindsTime = 10 * time.Minute
 
 // judges are the plug-ins for the kinds of rules that the cluster has: one of a kind that an older cluster does not

@@ -47,8 +47,8 @@ func newAgents(client kubernetes.Interface, namespace, selector string) (*agents
 	a.factory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
 	a.pods = a.factory.Core().V1().Pods().Informer()
-	if _, err := a.pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { a.tell("") },
-		UpdateFunc: func(any, any) { a.tell("") }, DeleteFunc: a.gone}); err != nil {
+	if _, err := a.pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { a.wake("") },
+		UpdateFunc: func(any, any) { a.wake("") }, DeleteFunc: a.gone}); err != nil {
 		return nil, err
 	}
 	return a, a.pods.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
@@ -68,8 +68,8 @@ func (a *agents) run(ctx context.Context) error {
 	return nil
 }
 
-// tell wakes those who wait for an agent; left is the node of which one has gone, if one has.
-func (a *agents) tell(left string) {
+// wake wakes those who wait for an agent; left is the node of which one has gone, if one has.
+func (a *agents) wake(left string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	close(a.changed)
@@ -85,11 +85,11 @@ func (a *agents) gone(obj any) {
 		obj = last.Obj
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
-		a.tell(pod.Spec.NodeName)
+		a.wake(pod.Spec.NodeName)
 	}
 }
 
-// replaced tells whether an agent has gone from a node a moment ago.
+// replaced reports whether an agent has gone from a node a moment ago.
 func (a *agents) replaced(node string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -46,10 +46,10 @@ func (s *Server) archive(w http.ResponseWriter, req *http.Request, pod, agent *c
 	defer end()
 	defer s.open.stopping(end)()
 	defer context.AfterFunc(req.Context(), end)() // the client has gone
-	told := s.events.started(pod, session)
+	events := s.events.started(pod, session)
 	out := &unpacked{w: w}
 	status, err := out.copy(conn)
-	told.ended(archiveEnd(status, err))
+	events.ended(archiveEnd(status, err))
 	switch {
 	case err == nil && status.Status == metav1.StatusSuccess && out.begun:
 	case out.begun: // what has come is not all: the client must not take it for that
@@ -97,11 +97,11 @@ func (u *unpacked) copy(conn *websocket.Conn) (status metav1.Status, err error) 
 		if err != nil {
 			return status, fmt.Errorf("the session was cut off: %w", err)
 		}
-		var channel [1]byte
-		if _, err := io.ReadFull(message, channel[:]); err != nil {
+		channel, err := streams.Channel(message)
+		if err != nil {
 			continue // an empty message
 		}
-		switch channel[0] {
+		switch channel {
 		case streams.Stdout:
 			if err := u.more(message); err != nil {
 				return status, err
@@ -118,7 +118,8 @@ func (u *unpacked) copy(conn *websocket.Conn) (status metav1.Status, err error) 
 	}
 }
 
-// more writes more of the archive; the head goes before its first byte, so that a failure before that is told as one.
+// more writes more of the archive; the head goes before its first byte, so that a failure before that is reported as
+// one.
 func (u *unpacked) more(message io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -91,7 +91,7 @@ func (c asking) Connect(ctx context.Context, name string, opts runtime.Object, r
 	}), nil
 }
 
-// answer writes what an agent has said, as this API understands it; of an end it is that it was told.
+// answer writes what an agent has answered, as this API understands it; when a session is ended, that it was asked to.
 func answer(w http.ResponseWriter, out any) {
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	_ = json.NewEncoder(w).Encode(out) // a client that is gone does not hear it

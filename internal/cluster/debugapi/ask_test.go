@@ -12,6 +12,8 @@ import (
 	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -66,6 +68,30 @@ func refusedWith(t *testing.T, what string, err error, code int, words ...string
 	}
 }
 
+// claim makes a pod with a claim that is bound to a volume.
+func (c *chain) claim(t *testing.T, namespace, name string, source corev1.PersistentVolumeSource) {
+	t.Helper()
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	_, err := c.admin.CoreV1().PersistentVolumes().Create(t.Context(), &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
+		Spec:       corev1.PersistentVolumeSpec{Capacity: size, AccessModes: modes, PersistentVolumeSource: source}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.admin.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes, VolumeName: namespace + "-" + name,
+			Resources: corev1.VolumeResourceRequirements{Requests: size}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.pod(t, namespace, name, c.node, func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
+	})
+}
+
 // Nobody gets more than his roles in the pod's namespace allow: kube-apiserver refuses by the path, and the API what
 // cannot be told from it, in words that name the role that is missing. Proves DA-04 and DA-05.
 func TestRoles(t *testing.T) {
@@ -77,6 +103,8 @@ func TestRoles(t *testing.T) {
 	c.pod(t, shop, "root", c.node, func(p *corev1.Pod) {
 		p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
 	})
+	c.claim(t, shop, "folder", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv"}})
+	c.claim(t, shop, "disk", corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nas", Path: "/srv"}})
 	look, _ := c.somebody(t, shop, rights.RoleLook)
 	debug, jane := c.somebody(t, shop, rights.RoleDebug)
 	all, _ := c.somebody(t, shop, rights.RolePrivileged)
@@ -109,6 +137,8 @@ func TestRoles(t *testing.T) {
 			[]string{`profiles.debug.wherry.dev "host"`, "network", "ClusterRole wherry-privileged"}},
 		{"a privileged container", debug, path(shop, "root", wire.Exec), with("image", "a"),
 			[]string{`profiles.debug.wherry.dev "host"`, "container main is privileged"}},
+		{"a claim that is a folder of the machine", debug, path(shop, "folder", wire.Shell), out,
+			[]string{`profiles.debug.wherry.dev "host"`, "volume data is a folder of the pod's machine, by its claim"}},
 		{"files of a privileged container", look, path(shop, "root", wire.Files), url.Values{"path": {"/etc"}},
 			[]string{`profiles.debug.wherry.dev "host"`}},
 	} {
@@ -124,6 +154,9 @@ func TestRoles(t *testing.T) {
 		if got, err := run(t, all, path(shop, "net", wire.Shell), q, ""); err != nil || got != "hello from shell\n" {
 			t.Errorf("who may do all: %q, %v", got, err)
 		}
+	}
+	if got, err := run(t, debug, path(shop, "disk", wire.Shell), url.Values{}, ""); err != nil || got != "hello from shell\n" {
+		t.Errorf("a claim that is no folder of the machine: %q, %v", got, err)
 	}
 	if got, err := run(t, debug, path(shop, "web", wire.Exec), url.Values{"image": {"alpine"}, "command": {"ls"}},
 		""); err != nil || got != "hello from exec\n" || c.agent.last(t).Container != "" {

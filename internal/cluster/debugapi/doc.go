@@ -11,7 +11,7 @@
 // listened to. The pod is read, the rights are asked for in its namespace, admission has judged the options, and then
 // the agent of the pod's node is asked for a session, whose streams go through byte by byte.
 //
-// Its law: who asks is told by kube-apiserver's certificate alone, so that whatever is done here is in its audit log
+// Its law: who asks is known by kube-apiserver's certificate alone, so that whatever is done here is in its audit log
 // (DA-05); a right that cannot be asked for is not there (DA-04); the pod is read anew for each request and never
 // written (DA-06).
 package debugapi

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// tellTime is how long an event may take to be written.
-	tellTime = 10 * time.Second
+	// writeTime is how long an event may take to be written.
+	writeTime = 10 * time.Second
 	// maxCommand bounds a command in an event, in bytes.
 	maxCommand = 100
 )
@@ -31,28 +31,28 @@ type events struct {
 	log    *slog.Logger
 }
 
-// telling is a session of which it was said that it has started.
-type telling struct {
+// reported is a session whose start was recorded as an event.
+type reported struct {
 	events  *events
 	pod     *corev1.Pod
 	session wire.Session
 	since   time.Time
-	said    chan struct{} // closed when the first event was written or could not be
+	begun   chan struct{} // closed when the first event was written or could not be
 }
 
 // started says that a session has started; nobody waits for it.
-func (e *events) started(pod *corev1.Pod, s wire.Session) *telling {
-	t := &telling{events: e, pod: pod, session: s, since: time.Now(), said: make(chan struct{})}
+func (e *events) started(pod *corev1.Pod, s wire.Session) *reported {
+	t := &reported{events: e, pod: pod, session: s, since: time.Now(), begun: make(chan struct{})}
 	go func() {
-		defer close(t.said)
+		defer close(t.begun)
 		e.write(pod, "started", wire.EventStarted, wire.NotedOf(s), fmt.Sprintf("%s started %s", s.By, described(s)))
 	}()
 	return t
 }
 
 // ended says how a session has ended.
-func (t *telling) ended(end record.End) {
-	<-t.said
+func (t *reported) ended(end record.End) {
+	<-t.begun
 	note := wire.NotedOf(t.session)
 	note.ExitCode = end.ExitCode
 	if end.ExitCode == nil {
@@ -109,7 +109,7 @@ func cut(text string) string {
 }
 
 func (e *events) write(pod *corev1.Pod, suffix, reason string, note wire.Noted, message string) {
-	ctx, cancel := context.WithTimeout(context.Background(), tellTime)
+	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
 	if _, err := e.client.CoreV1().Events(pod.Namespace).Create(ctx,
 		event(pod, suffix, reason, note, message, metav1.Now()), metav1.CreateOptions{}); err != nil {

@@ -72,7 +72,7 @@ func (c *chain) install(t *testing.T, config *rest.Config) {
 	}
 	must(c.admin.CoreV1().Secrets(c.namespace).Create(ctx,
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "wherry-debug-ca"}}, metav1.CreateOptions{}))
-	c.grant(t, "wherry-debug-api", "", "get pods", "create subjectaccessreviews.authorization.k8s.io",
+	c.grant(t, "wherry-debug-api", "", "get pods,persistentvolumeclaims,persistentvolumes", "create subjectaccessreviews.authorization.k8s.io",
 		"create,patch events", "get,list,watch namespaces",
 		"get,list,watch certificatesigningrequests.certificates.k8s.io",
 		"update certificatesigningrequests/approval,certificatesigningrequests/status.certificates.k8s.io",

@@ -33,7 +33,7 @@ func (s *Server) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// upstream is an error of kube-apiserver as the client is told it: that a pod is not there is the client's affair, that
+// upstream is an error of kube-apiserver as the client gets it: that a pod is not there is the client's affair, that
 // this API may not read it is its installation's.
 func upstream(what string, err error) error {
 	switch {

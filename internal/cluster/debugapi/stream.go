@@ -67,8 +67,12 @@ func (c streaming) Connect(ctx context.Context, name string, opts runtime.Object
 	if err != nil {
 		return nil, err
 	}
+	folder, err := c.server.claimed(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
 	needs := rights.Needs(pod, rights.Request{As: c.as, Profile: session.Profile, Writable: session.Writable,
-		Joins: c.as == wire.Exec && session.Container != ""})
+		Claimed: folder, Joins: c.as == wire.Exec && session.Container != ""})
 	if err := c.server.allowed(ctx, name, needs); err != nil {
 		return nil, err
 	}
@@ -143,15 +147,15 @@ func (s *Server) join(w http.ResponseWriter, req *http.Request, pod, agent *core
 		return
 	}
 	defer s.open.stopping(answer.Close)()
-	told := s.events.started(pod, session)
+	events := s.events.started(pod, session)
 	record.Stream(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if err := answer.Join(w, connect.EarlyReader(req)); err != nil {
 			r.Error(apierrors.NewInternalError(err))
 		}
-	}), told.ended).ServeHTTP(w, req)
+	}), events.ended).ServeHTTP(w, req)
 }
 
-// asked asks an agent for a session. Where nobody listens, the next one that is told of is asked, for readyTime.
+// asked asks an agent for a session. Where nobody listens, the next one that appears is asked, for readyTime.
 func (s *Server) asked(ctx context.Context, pod, agent *corev1.Pod, session wire.Session, client *http.Request) (
 	*streams.Answer, error) {
 	patience, cancel := context.WithTimeout(ctx, readyTime)
@@ -160,7 +164,7 @@ func (s *Server) asked(ctx context.Context, pod, agent *corev1.Pod, session wire
 		next := s.agents.next()
 		answer, err := s.reach.session(ctx, agent, session, client)
 		if _, none := errors.AsType[nobody](err); !none {
-			return answer, err
+			return answer, whyNotMade(pod, session.Container, err)
 		}
 		now, oerr := s.agents.of(patience, pod, readyTime)
 		if oerr != nil {

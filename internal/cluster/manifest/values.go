@@ -59,18 +59,20 @@ type Limits struct {
 	MaxMemory string `json:"maxMemory"`
 }
 
-// Parse reads a file of values, as Helm does: it says what is other than the defaults, a null takes a default away. An
-// unknown key is an error.
-func Parse(text []byte) (Values, error) {
+// Parse reads files of values, as Helm does: each says what is other than the defaults and than the files before it, a
+// null takes something away. An unknown key is an error.
+func Parse(texts ...[]byte) (Values, error) {
 	all, err := valuesFile()
 	if err != nil {
 		return Values{}, err
 	}
-	var given map[string]any
-	if err := yaml.UnmarshalStrict(text, &given); err != nil {
-		return Values{}, fmt.Errorf("not a file of values: %w", err)
+	for _, text := range texts {
+		var given map[string]any
+		if err := yaml.UnmarshalStrict(text, &given); err != nil {
+			return Values{}, fmt.Errorf("not a file of values: %w", err)
+		}
+		merge(all, given)
 	}
-	merge(all, given)
 	merged, err := yaml.Marshal(all)
 	if err != nil {
 		return Values{}, err

@@ -6,6 +6,6 @@
 //
 // What to run and what to show is decided in plan.go, apart from what is done.
 //
-// Its law: nothing is shown before the runtime has said that the pod has the uid that was asked for. It leaves the
+// Its law: nothing is shown before the runtime has confirmed that the pod has the uid that was asked for. It leaves the
 // cgroup of the agent's container before it makes anything, and ends when the agent is gone.
 package sessionchild

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	logLines = 200
-	logMost  = 64 << 10        // bytes, of each container
-	logAll   = 2 << 20         // bytes, of all: as JSON it may be six times as much, which fits into one report
-	logWait  = 3 * time.Second // of each: it is an extra
-	mostTold = 64              // containers, with the earlier ones
+	logLines  = 200
+	logMost   = 64 << 10        // bytes, of each container
+	logAll    = 2 << 20         // bytes, of all: as JSON it may be six times as much, which fits into one report
+	logWait   = 3 * time.Second // of each: it is an extra
+	mostShown = 64              // containers, with the earlier ones
 )
 
-// tellEvidence reports what the runtime knows of a pod's containers.
-func tellEvidence(ctx context.Context, o engines.Options, w wire.Pod, reports reporter) int {
+// reportEvidence reports what the runtime knows of a pod's containers.
+func reportEvidence(ctx context.Context, o engines.Options, w wire.Pod, reports reporter) int {
 	runtime, pod, err := findPod(ctx, o, w)
 	if err != nil {
 		return reports.refuse(err)
@@ -34,7 +34,7 @@ func tellEvidence(ctx context.Context, o engines.Options, w wire.Pod, reports re
 	defer runtime.Close()
 	all := wire.EvidenceOf{Containers: []wire.ContainerEvidence{}}
 	left := logAll
-	for _, c := range pod.Containers[:min(len(pod.Containers), mostTold)] {
+	for _, c := range pod.Containers[:min(len(pod.Containers), mostShown)] {
 		e := known(c)
 		if c.Container != nil {
 			e.Log = lastOf(logOf(ctx, c.Container), min(logMost, left))

@@ -38,7 +38,7 @@ func TestLastOf(t *testing.T) {
 func TestEvidenceFits(t *testing.T) {
 	var all wire.EvidenceOf
 	left := logAll
-	for range mostTold {
+	for range mostShown {
 		e := wire.ContainerEvidence{Name: strings.Repeat("n", 63), Message: strings.Repeat("\x01", 4<<10),
 			Log: lastOf(strings.Repeat("\x01", 1<<20), min(logMost, left))}
 		left -= len(e.Log)

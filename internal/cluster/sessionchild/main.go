@@ -24,12 +24,12 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 )
 
-// exitBroken is the exit code of a process that has nobody to tell what is wrong.
+// exitBroken is the exit code of a process that cannot report what is wrong to anybody.
 const exitBroken = 1
 
 // Main is the process. Its standard streams are those of the session; what it is to do and what it has to say go by
-// talk's descriptors. It returns the exit code.
-func Main(in, out, errs *os.File) int {
+// talk's descriptors. Without a kit it needs tools, which may be nil else. It returns the exit code.
+func Main(in, out, errs *os.File, tools session.Tools) int {
 	var st unix.Stat_t
 	for _, fd := range []int{talk.AskFD, talk.ReportFD} {
 		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
@@ -48,16 +48,20 @@ func Main(in, out, errs *os.File) int {
 	if err != nil {
 		return reports.refuse(fmt.Errorf("what the agent asks for cannot be read: %w", err))
 	}
+	use, err := equip(ask, tools)
+	if err != nil {
+		return reports.refuse(err)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	// Caught, not ignored, for what it starts is to have them as usual: what is said to a client that is gone is no
+	// Caught, not ignored, for what it starts is to have them as usual: writing to a client that is gone is no
 	// end, and what comes before the session's own ears are open, or after, is one in good order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGHUP, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM)
 	go func() {
-		if sig, ok := (<-told).(syscall.Signal); ok {
-			cancel(&session.Told{Signal: sig})
+		if sig, ok := (<-signals).(syscall.Signal); ok {
+			cancel(&session.Signalled{Signal: sig})
 		}
 	}()
 	go func() {
@@ -67,13 +71,34 @@ func Main(in, out, errs *os.File) int {
 	o := engines.Options{Address: ask.CRISocket, Getenv: os.Getenv, Proc: "/proc"}
 	switch {
 	case ask.Session != nil:
-		return runSession(ctx, o, *ask.Session, session.Streams{In: in, Out: out, Err: errs}, reports)
+		return runSession(ctx, o, *ask.Session, use, session.Streams{In: in, Out: out, Err: errs}, reports)
 	case ask.Evidence != nil:
-		return tellEvidence(ctx, o, *ask.Evidence, reports)
+		return reportEvidence(ctx, o, *ask.Evidence, reports)
 	case ask.Runtime:
-		return tellRuntime(ctx, o, reports)
+		return reportRuntime(ctx, o, reports)
 	}
 	return reports.refuse(errors.New("the agent asks for nothing"))
+}
+
+// equipment is what a session is made with.
+type equipment struct {
+	tools session.Tools
+	kit   *os.File
+	guard string // the program that guards it, as it is found from whichever mount namespace
+}
+
+// equip finds that. Descriptors are found by this process's number, for they are others in what it starts.
+func equip(ask talk.Ask, tools session.Tools) (equipment, error) {
+	switch {
+	case ask.Kit:
+		unix.CloseOnExec(talk.KitFD)
+		unix.CloseOnExec(talk.GuardFD)
+		return equipment{kit: os.NewFile(talk.KitFD, "kit"),
+			guard: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), talk.GuardFD)}, nil
+	case tools == nil && ask.Session != nil:
+		return equipment{}, errors.New("the agent has no kit for this program: a defect of wherry")
+	}
+	return equipment{tools: tools, guard: "/proc/self/exe"}, nil
 }
 
 // lineOf reads a line, and then nothing.
@@ -95,7 +120,7 @@ func (l lineOf) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// reporter tells the agent.
+// reporter reports to the agent.
 type reporter struct{ to *json.Encoder }
 
 // say writes a report. An agent that is gone does not hear it, and its end is noticed elsewhere.

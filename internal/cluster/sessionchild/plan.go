@@ -60,7 +60,7 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 	return p, nil
 }
 
-// whatItIs tells somebody at a terminal what he has and for how long. (Pure.)
+// whatItIs shows somebody at a terminal what he has and for how long. (Pure.)
 func whatItIs(w wire.Session) string {
 	text := "in container " + w.Container
 	if len(w.Order) > 1 {
@@ -142,7 +142,7 @@ func ownImage(ref string, pod *byrpc.Pod) string {
 	return ""
 }
 
-// sameImage tells whether two references mean the same, one of them perhaps spelled out. (Pure.)
+// sameImage reports whether two references mean the same, one of them perhaps spelled out. (Pure.)
 func sameImage(a, b string) bool { return spelledOut(a) == spelledOut(b) }
 
 func bad(format string, args ...any) error {

@@ -19,12 +19,12 @@ import (
 // dialTime is how long a registry may take to take a connection.
 const dialTime = 10 * time.Second
 
-// beyond asks registries, but none at an address of the node itself, of its link, or at which clouds tell a machine
-// about itself: there are services for the node alone, and a cloud's keys, and who may run an image beside a pod is not
-// the node's administrator. Other machines of its networks are reached.
+// beyond asks registries, but none at an address of the node itself, of its link, or at which clouds serve a machine's
+// metadata: there are services for the node alone, and a cloud's keys, and who may run an image beside a pod is not the
+// node's administrator. Other machines of its networks are reached.
 //
-// A proxy that the agent is told of may be anywhere: who has named it is the administrator. What it is asked for is
-// judged, as far as names mean the same here.
+// A proxy that the agent is configured with may be anywhere: who has named it is the administrator. What it is asked
+// for is judged, as far as names mean the same here.
 type beyond struct {
 	direct, through *http.Transport
 	proxy           func(*http.Request) (*url.URL, error)
@@ -92,7 +92,7 @@ func (b *beyond) judge(ip netip.Addr) error {
 	return notOfNode(ip, own)
 }
 
-// notOfNode refuses an address that means the node, its link, or what a cloud tells its machines. (Pure.)
+// notOfNode refuses an address that means the node, its link, or a cloud's metadata service. (Pure.)
 func notOfNode(ip netip.Addr, own []net.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	isOwn := slices.ContainsFunc(own, func(a net.Addr) bool {
@@ -107,7 +107,7 @@ func notOfNode(ip netip.Addr, own []net.Addr) error {
 	return nil
 }
 
-// metadata are the addresses at which clouds tell a machine about itself, beside those of its link.
+// metadata are the addresses of clouds' metadata services, beside those of its link.
 func metadata() []string {
 	return []string{"fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "100.100.100.200", "192.0.0.192"}
 }

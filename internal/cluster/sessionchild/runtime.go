@@ -17,8 +17,8 @@ import (
 // runtimeTime is how long a runtime may take to say that it is one.
 const runtimeTime = 10 * time.Second
 
-// tellRuntime reports whether the node's container runtime answers.
-func tellRuntime(ctx context.Context, o engines.Options, reports reporter) int {
+// reportRuntime reports whether the node's container runtime answers.
+func reportRuntime(ctx context.Context, o engines.Options, reports reporter) int {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTime)
 	defer cancel()
 	runtime, err := byrpc.NewCRI(ctx, o)

@@ -52,7 +52,7 @@ func TestRuntimeAnswers(t *testing.T) {
 	serveAt(t, other, false)
 	for socket, want := range map[string]string{runtime: "", other: other, none: "there is no socket " + none} {
 		var out bytes.Buffer
-		code := tellRuntime(t.Context(), engines.Options{Address: socket, Getenv: func(string) string { return "" }},
+		code := reportRuntime(t.Context(), engines.Options{Address: socket, Getenv: func(string) string { return "" }},
 			reporter{json.NewEncoder(&out)})
 		var r talk.Report
 		if err := json.Unmarshal(out.Bytes(), &r); err != nil {

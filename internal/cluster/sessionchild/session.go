@@ -23,15 +23,12 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// self is this program, as it is found from whichever mount namespace: its path is that of a container's file.
-const self = "/proc/self/exe"
-
 // preparing is how long a session may take until it runs: an image may be large. Its limit counts from then.
 const preparing = 30 * time.Minute
 
 // runSession runs a session from its request to its end.
-func runSession(ctx context.Context, o engines.Options, w wire.Session, streams session.Streams,
-	reports reporter) int {
+func runSession(ctx context.Context, o engines.Options, w wire.Session, use equipment,
+	streams session.Streams, reports reporter) int {
 	machine := guard.Here()
 	if err := machine.Keep(w.ID); err != nil {
 		machine.Leave(w.ID)
@@ -51,7 +48,8 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, streams 
 	lines := lines{streams.Err, w.TTY}
 	req := p.request
 	req.Bounded, req.Within = true, preparing
-	req.Self, req.Note = self, func(text string) { lines.print("wherry: " + text) }
+	req.Tools, req.Kit, req.Self, req.Note = use.tools, use.kit, use.guard,
+		func(text string) { lines.print("wherry: " + text) }
 	req.Again = func(ctx context.Context) error { return runtime.Still(ctx, pod, nameOf(w.Pod)) }
 	if w.Image != "" && !podspec.IsToolbox(w.Image) {
 		req.Image = imageOf(w.Image, pod, o, req.Note)
@@ -92,15 +90,15 @@ func (l lines) print(text string) {
 	if l.raw {
 		end = "\r\n"
 	}
-	said := make(chan struct{})
+	printed := make(chan struct{})
 	go func() {
-		defer close(said)
+		defer close(printed)
 		fmt.Fprint(l.to, text+end)
 	}()
 	timer := time.NewTimer(printTime)
 	defer timer.Stop()
 	select {
-	case <-said:
+	case <-printed:
 	case <-timer.C:
 	}
 }

@@ -58,6 +58,6 @@ const (
 	// ReasonAgentUnreachable: one runs there, or is to, and cannot be asked now. It may be in a moment, so that nothing
 	// is to be done to the pod because of it.
 	ReasonAgentUnreachable = "DebugAgentUnreachable"
-	// ReasonPodNotOnNode: the pod has no containers where it is said to run, or is another than the one that was meant.
+	// ReasonPodNotOnNode: the pod has no containers where it should run, or is another than the one that was meant.
 	ReasonPodNotOnNode = "PodNotOnNode"
 )

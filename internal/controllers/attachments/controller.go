@@ -73,7 +73,7 @@ type controller struct {
 	volumes     corelisters.PersistentVolumeLister
 	drivers     storagelisters.CSIDriverLister
 	attachments storagelisters.VolumeAttachmentLister
-	told        map[string]map[saying]bool // by node; the one worker has it
+	recorded    map[string]map[eventKey]bool // by node; the one worker has it
 }
 
 func newController(k *ondemand.Kit) *controller {
@@ -81,7 +81,7 @@ func newController(k *ondemand.Kit) *controller {
 	c := &controller{client: k.Client, events: loop.NewRecorder(k.Client, name), nodes: coreKinds.Nodes().Lister(),
 		pods: coreKinds.Pods().Lister(), claims: coreKinds.PersistentVolumeClaims().Lister(),
 		volumes: coreKinds.PersistentVolumes().Lister(), drivers: storage.CSIDrivers().Lister(),
-		attachments: storage.VolumeAttachments().Lister(), told: map[string]map[saying]bool{}}
+		attachments: storage.VolumeAttachments().Lister(), recorded: map[string]map[eventKey]bool{}}
 	c.loop = loop.New(name, k.Log, c.sync)
 	c.loop.Watch(coreKinds.Nodes().Informer(), func(obj any) { c.loop.Add(obj.(*corev1.Node).Name) })
 	c.loop.Watch(coreKinds.Pods().Informer(), func(obj any) {
@@ -124,7 +124,7 @@ func (c *controller) sync(ctx context.Context, node string) error {
 	f := c.facts(node)
 	f.Node, _ = c.nodes.Get(node)
 	s := Decide(f)
-	c.tell(node, s.Tell)
+	c.record(node, s.Events)
 	for _, a := range s.Create {
 		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, a, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -183,26 +183,26 @@ func (c *controller) report(ctx context.Context, node string, list []corev1.Atta
 	return err
 }
 
-// saying is an event that holds for a pod.
-type saying struct {
+// eventKey is an event that holds for a pod.
+type eventKey struct {
 	pod    types.UID
 	reason string
 	text   string
 }
 
-// tell makes each event once, as long as it holds for a pod of the node.
-func (c *controller) tell(node string, list []Message) {
-	now := map[saying]bool{}
+// record makes each event once, as long as it holds for a pod of the node.
+func (c *controller) record(node string, list []Message) {
+	now := map[eventKey]bool{}
 	for _, m := range list {
-		key := saying{m.Pod.UID, m.Reason, m.Text}
-		if !c.told[node][key] && !now[key] {
+		key := eventKey{m.Pod.UID, m.Reason, m.Text}
+		if !c.recorded[node][key] && !now[key] {
 			c.events.Event(m.Pod, m.Type, m.Reason, m.Text)
 		}
 		now[key] = true
 	}
-	c.told[node] = now
+	c.recorded[node] = now
 	if len(now) == 0 {
-		delete(c.told, node)
+		delete(c.recorded, node)
 	}
 }
 

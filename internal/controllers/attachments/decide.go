@@ -44,9 +44,9 @@ type Step struct {
 	// Report is the node's volumesAttached; Changed: it is another than before.
 	Report  []corev1.AttachedVolume
 	Changed bool
-	// Delete are attachments that nothing needs, of volumes that the node is not told to have.
+	// Delete are attachments that nothing needs, of volumes that the node is not shown to have.
 	Delete []*storagev1.VolumeAttachment
-	Tell   []Message
+	Events []Message
 	// Again is when to look again though nothing has happened; 0: never.
 	Again time.Duration
 }
@@ -98,25 +98,26 @@ func Decide(f Facts) (s Step) {
 	return s
 }
 
-// show tells the node of an attachment that it has, and pods what became of it.
+// show puts an attachment into the node's status, and records an event at its pods.
 func (s *Step) show(f Facts, a *storagev1.VolumeAttachment, w wanted) {
 	name, known := uniqueOf(f, a)
-	tell := func(kind, reason, text string) {
+	event := func(kind, reason, text string) {
 		for _, pod := range w.pods {
-			s.Tell = append(s.Tell, Message{pod, kind, reason, text})
+			s.Events = append(s.Events, Message{pod, kind, reason, text})
 		}
 	}
 	switch e := a.Status.AttachError; {
 	case a.Status.Attached && known:
 		if !slices.Contains(names(f.Node.Status.VolumesAttached), name) {
-			tell(corev1.EventTypeNormal, "SuccessfulAttachVolume",
+			event(corev1.EventTypeNormal, "SuccessfulAttachVolume",
 				fmt.Sprintf("AttachVolume.Attach succeeded for volume %q",
 					*a.Spec.Source.PersistentVolumeName))
 		}
 		s.Report = append(s.Report, corev1.AttachedVolume{Name: name})
 	case e != nil:
-		tell(corev1.EventTypeWarning, "FailedAttachVolume", fmt.Sprintf("AttachVolume.Attach failed for volume %q : %s",
-			*a.Spec.Source.PersistentVolumeName, e.Message))
+		event(corev1.EventTypeWarning, "FailedAttachVolume",
+			fmt.Sprintf("AttachVolume.Attach failed for volume %q : %s",
+				*a.Spec.Source.PersistentVolumeName, e.Message))
 	}
 }
 
@@ -129,7 +130,7 @@ func (s *Step) create(f Facts, want map[string]wanted, has map[string]bool) {
 		}
 		if other := elsewhere(f, w.volume); other != "" {
 			for _, pod := range w.pods {
-				s.Tell = append(s.Tell, Message{pod, corev1.EventTypeWarning, "FailedAttachVolume",
+				s.Events = append(s.Events, Message{pod, corev1.EventTypeWarning, "FailedAttachVolume",
 					fmt.Sprintf("Multi-Attach error for volume %q Volume is already exclusively attached to one node and "+
 						"can't be attached to another: it is on node %s", w.volume.Name, other)})
 			}
@@ -197,7 +198,7 @@ func elsewhere(f Facts, v *corev1.PersistentVolume) string {
 	return ""
 }
 
-// ours tells whether an attachment is one that this controller makes: others have theirs by other names.
+// ours reports whether an attachment is one that this controller makes: others have theirs by other names.
 func ours(f Facts, a *storagev1.VolumeAttachment) bool {
 	p := a.Spec.Source.PersistentVolumeName
 	if p == nil {
@@ -226,7 +227,7 @@ func uniqueOf(f Facts, a *storagev1.VolumeAttachment) (corev1.UniqueVolumeName, 
 	return "", false
 }
 
-// shown tells whether the node is told that it has an attachment.
+// shown reports whether the node's status has an attachment.
 func shown(n *corev1.Node, a *storagev1.VolumeAttachment, f Facts) bool {
 	name, known := uniqueOf(f, a)
 	return known && slices.Contains(names(n.Status.VolumesAttached), name)
@@ -243,7 +244,7 @@ func split(name corev1.UniqueVolumeName) (driver, handle string, ok bool) {
 	return strings.Cut(rest, "^")
 }
 
-// foreign are volumes that are no drivers': somebody else tells of them.
+// foreign are volumes that are no drivers': they are reported by somebody else.
 func foreign(all []corev1.AttachedVolume) (out []corev1.AttachedVolume) {
 	for _, a := range all {
 		if !strings.HasPrefix(string(a.Name), prefix) {

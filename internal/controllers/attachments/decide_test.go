@@ -142,7 +142,7 @@ func TestDecide(t *testing.T) {
 			for range s.Delete {
 				did = append(did, "delete")
 			}
-			for _, m := range s.Tell {
+			for _, m := range s.Events {
 				did = append(did, "tell:"+m.Reason)
 			}
 			if got := strings.Join(did, " "); got != row.want || s.Again != row.again {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package attachments is the controller that has volumes of CSI drivers attached to the nodes whose pods use them
-// (WL-17): it makes and deletes VolumeAttachments, on which the drivers' attachers act, and tells in each node's status
+// (WL-17): it makes and deletes VolumeAttachments, on which the drivers' attachers act, and shows in each node's status
 // what is attached to it.
 //
 // [Controller] is its row in the list of controllers. [Decide] says what is to be done for one node; it depends on its

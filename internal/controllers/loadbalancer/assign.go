@@ -24,7 +24,7 @@ type Result struct {
 	Service *corev1.Service
 	Addrs   []netip.Addr
 	Problem string
-	// Passing says that nobody will tell when the problem is over.
+	// Passing says that nothing will signal the end of the problem.
 	Passing bool
 }
 

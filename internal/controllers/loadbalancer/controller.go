@@ -34,13 +34,13 @@ type Controller struct {
 	loop     *loop.Loop
 	services corelisters.ServiceLister
 	events   *loop.Recorder
-	told     map[string]string // of services without an address, what they were told
+	reported map[string]string // of services without an address, the event that was recorded last
 }
 
 // New makes the controller; the caller starts the factory's informers.
 func New(client kubernetes.Interface, factory informers.SharedInformerFactory, pool Pool,
 	log *slog.Logger) *Controller {
-	c := &Controller{client: client, pool: pool, told: map[string]string{},
+	c := &Controller{client: client, pool: pool, reported: map[string]string{},
 		events: loop.NewRecorder(client, Name)}
 	c.loop = loop.New(Name, log, c.sync)
 	services := factory.Core().V1().Services()
@@ -64,7 +64,7 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	told, passing := map[string]string{}, ""
+	reported, passing := map[string]string{}, ""
 	var errs []error
 	for _, r := range Assign(list, c.pool) {
 		errs = append(errs, c.publish(ctx, r))
@@ -72,14 +72,14 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 			continue
 		}
 		name := nameOf(r.Service)
-		if told[name] = r.Problem; c.told[name] != r.Problem {
+		if reported[name] = r.Problem; c.reported[name] != r.Problem {
 			c.events.Event(r.Service, corev1.EventTypeWarning, "NoLoadBalancerAddress", r.Problem)
 		}
 		if r.Passing {
 			passing = r.Problem
 		}
 	}
-	c.told = told
+	c.reported = reported
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

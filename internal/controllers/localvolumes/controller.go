@@ -29,14 +29,14 @@ const name = "wherry-local-volumes"
 
 // EnsureClass makes the class unless there is one of its name. It tries until ctx is done, and logs why it has to.
 func EnsureClass(ctx context.Context, client kubernetes.Interface, log *slog.Logger) error {
-	told := ""
+	logged := ""
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		_, err := client.StorageV1().StorageClasses().Create(ctx, class(), metav1.CreateOptions{})
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
 		}
-		if ctx.Err() == nil && err.Error() != told {
-			told = err.Error()
+		if ctx.Err() == nil && err.Error() != logged {
+			logged = err.Error()
 			log.Warn("the default StorageClass cannot be made: claims without a class stay pending", "class", Class,
 				"err", err)
 		}
@@ -162,12 +162,12 @@ func (c *controller) syncClaim(ctx context.Context, namespace, name string) erro
 	}
 	c.events.Eventf(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s",
 		v.Name)
-	c.tellSize(claim, notHeld)
+	c.reportSize(claim, notHeld)
 	return nil
 }
 
-// tellSize tells that a volume is not held to its size.
-func (c *controller) tellSize(claim *corev1.PersistentVolumeClaim, notHeld string) {
+// reportSize records an event that a volume is not held to its size.
+func (c *controller) reportSize(claim *corev1.PersistentVolumeClaim, notHeld string) {
 	if notHeld != "" {
 		c.events.Eventf(claim, corev1.EventTypeWarning, "VolumeSizeNotEnforced",
 			"the volume can take more than it asked for: %s", notHeld)
@@ -204,7 +204,7 @@ func (c *controller) syncVolume(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeFolder removes a volume's data, if it is where this server has its volumes: a restored store may tell of
+// removeFolder removes a volume's data, if it is where this server has its volumes: a restored store may name
 // others.
 func (c *controller) removeFolder(v *corev1.PersistentVolume) error {
 	if filepath.Clean(v.Spec.Local.Path) != c.folders.Path(v.Name) {
@@ -237,7 +237,7 @@ func (c *controller) forget(ctx context.Context, v *corev1.PersistentVolume) err
 	return err
 }
 
-// grow makes a volume as large as its claim wants it: the folder first, then what is said of it.
+// grow makes a volume as large as its claim wants it: the folder first, then its objects.
 func (c *controller) grow(ctx context.Context, v *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	want, has := requested(claim), v.Spec.Capacity[corev1.ResourceStorage]
 	if want.Cmp(has) > 0 {
@@ -251,7 +251,7 @@ func (c *controller) grow(ctx context.Context, v *corev1.PersistentVolume, claim
 		if v, err = c.client.CoreV1().PersistentVolumes().Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
-		c.tellSize(claim, notHeld)
+		c.reportSize(claim, notHeld)
 	}
 	changed := claim.DeepCopy()
 	changed.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: v.Spec.Capacity[corev1.ResourceStorage]}

@@ -121,8 +121,8 @@ func nextForVolume(v *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 			return nothing
 		}
 		want, has := requested(claim), v.Spec.Capacity[corev1.ResourceStorage]
-		said := claim.Status.Capacity[corev1.ResourceStorage]
-		if claim.Status.Phase == corev1.ClaimBound && (want.Cmp(has) > 0 || said.Cmp(has) < 0) {
+		shown := claim.Status.Capacity[corev1.ResourceStorage]
+		if claim.Status.Phase == corev1.ClaimBound && (want.Cmp(has) > 0 || shown.Cmp(has) < 0) {
 			return grow
 		}
 		return nothing
@@ -133,7 +133,7 @@ func nextForVolume(v *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 	return nothing
 }
 
-// on tells whether a volume is on a node, as volumeFor says it.
+// on reports whether a volume is on a node, as volumeFor says it.
 func on(v *corev1.PersistentVolume, node string) bool {
 	return storagehelpers.CheckNodeAffinity(v, map[string]string{corev1.LabelHostname: node}) == nil
 }

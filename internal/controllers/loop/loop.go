@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -42,8 +43,19 @@ type watched struct {
 func New(name string, log *slog.Logger, sync func(ctx context.Context, name string) error) *Loop {
 	return &Loop{
 		Name: name, Log: log, Sync: sync, Workers: 1,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[string]{Clock: unhurried{}}),
 	}
+}
+
+// unhurried is the clock of queues. They have a timer for what is to be done next, and a ticker of 10 s in case that
+// fails, which wakes a server of many loops twice a second for nothing.
+type unhurried struct{ clock.RealClock }
+
+// NewTicker implements clock.WithTicker.
+func (c unhurried) NewTicker(d time.Duration) clock.Ticker {
+	return c.RealClock.NewTicker(max(d, 10*time.Minute))
 }
 
 // Watch calls changed for every object of an informer that is there, comes, changes or goes.

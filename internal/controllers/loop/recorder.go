@@ -28,7 +28,12 @@ func NewRecorder(client kubernetes.Interface, component string) *Recorder {
 
 // Run runs the loop until ctx is done, and sends the events meanwhile. It is called once.
 func (r *Recorder) Run(ctx context.Context, l *Loop) error {
-	r.sink.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.client.CoreV1().Events("")})
-	defer r.sink.Shutdown()
+	defer r.Send()()
 	return l.Run(ctx)
+}
+
+// Send has events sent until the function that it returns is called. It is called once, where there is no loop.
+func (r *Recorder) Send() (end func()) {
+	r.sink.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.client.CoreV1().Events("")})
+	return r.sink.Shutdown
 }

@@ -37,7 +37,7 @@ func (c *content) stays(r schema.GroupVersionResource, finalizers []string) {
 
 func (c *content) empty() bool { return len(c.left) == 0 }
 
-// onlyPods is true when nothing but pods is left, of which informers tell.
+// onlyPods is true when nothing but pods is left, of which informers notify.
 func (c *content) onlyPods() bool { return len(c.left) == 1 && c.left["pods"] > 0 }
 
 // problem is what went wrong, for a retry.
@@ -57,7 +57,7 @@ func list(counts map[string]int, item func(string, int) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// conditions tells how the deletion stands, in the words of Kubernetes.
+// conditions shows how the deletion stands, in the words of Kubernetes.
 func (c *content) conditions() []corev1.NamespaceCondition {
 	var parse *groupVersionError
 	unparsed := errors.As(c.discovery, &parse)
@@ -102,7 +102,7 @@ func (c *content) conditions() []corev1.NamespaceCondition {
 }
 
 // setConditions puts conditions into a status and says whether that changed it. A condition that was never anything
-// but false is kept out until something is the matter, as an emptied namespace has nothing to tell.
+// but false is kept out until something is the matter, as an emptied namespace has nothing to report.
 func setConditions(s *corev1.NamespaceStatus, conditions []corev1.NamespaceCondition, now metav1.Time) (changed bool) {
 	trouble := slices.ContainsFunc(conditions,
 		func(c corev1.NamespaceCondition) bool { return c.Status == corev1.ConditionTrue })

@@ -84,7 +84,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		if found.onlyPods() {
 			later.After = podsMissed
 		}
-		return later // other content that stays has finalizers, of whose end nobody tells
+		return later // other content that stays has finalizers, of whose end nothing notifies
 	}
 	return c.finalize(ctx, ns)
 }

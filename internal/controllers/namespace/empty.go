@@ -43,7 +43,7 @@ func (c *Controller) kinds() ([]kind, error) {
 // groupVersionError is a group version that cannot be read.
 type groupVersionError struct{ error }
 
-// empty deletes what the namespace holds and tells what is left.
+// empty deletes what the namespace holds and returns what is left.
 func (c *Controller) empty(ctx context.Context, namespace string) *content {
 	found := newContent()
 	kinds, err := c.kinds()

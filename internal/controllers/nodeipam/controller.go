@@ -51,14 +51,14 @@ type Controller struct {
 
 	// of the loop alone
 	gifts map[types.UID][]netip.Prefix // written, and perhaps not seen yet
-	told  map[types.UID]string
+	shown map[types.UID]string
 }
 
 // New makes the controller; the caller starts the factory's informers.
 func New(client kubernetes.Interface, factory informers.SharedInformerFactory, config Config,
 	log *slog.Logger) *Controller {
 	c := &Controller{client: client, config: config, log: log, events: loop.NewRecorder(client, Name),
-		gifts: map[types.UID][]netip.Prefix{}, told: map[types.UID]string{}}
+		gifts: map[types.UID][]netip.Prefix{}, shown: map[types.UID]string{}}
 	c.loop = loop.New(Name, log, c.sync)
 	nodes := factory.Core().V1().Nodes()
 	c.nodes = nodes.Lister()
@@ -86,7 +86,7 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	}
 	gone := func(uid types.UID) bool { return objects[uid] == nil }
 	maps.DeleteFunc(c.gifts, func(uid types.UID, _ []netip.Prefix) bool { return gone(uid) })
-	maps.DeleteFunc(c.told, func(uid types.UID, _ string) bool { return gone(uid) })
+	maps.DeleteFunc(c.shown, func(uid types.UID, _ string) bool { return gone(uid) })
 	if !wait {
 		return nil
 	}
@@ -117,13 +117,13 @@ func (c *Controller) read(n *corev1.Node) Node {
 	return out
 }
 
-// do writes what was decided, and tells what was not to be had.
+// do writes what was decided, and reports what was not available.
 func (c *Controller) do(ctx context.Context, r Result, n *corev1.Node) error {
 	if r.Reason != "" && len(r.Networks) > 0 {
-		c.tell(n, "PodNetworkTaken", fmt.Sprintf("%s; the node gets %s instead", r.Reason, Join(r.Networks)))
+		c.report(n, "PodNetworkTaken", fmt.Sprintf("%s; the node gets %s instead", r.Reason, Join(r.Networks)))
 	}
 	if r.Problem != "" {
-		c.tell(n, "CIDRNotAvailable", r.Problem)
+		c.report(n, "CIDRNotAvailable", r.Problem)
 		return nil
 	}
 	var texts []string
@@ -149,12 +149,12 @@ func (c *Controller) do(ctx context.Context, r Result, n *corev1.Node) error {
 	return nil
 }
 
-// tell says something of a node, once.
-func (c *Controller) tell(n *corev1.Node, reason, text string) {
-	if c.told[n.UID] == text {
+// report records an event of a node, once.
+func (c *Controller) report(n *corev1.Node, reason, text string) {
+	if c.shown[n.UID] == text {
 		return
 	}
-	c.told[n.UID] = text
+	c.shown[n.UID] = text
 	c.events.Event(n, corev1.EventTypeWarning, reason, text)
 }
 
@@ -166,8 +166,8 @@ func (c *Controller) tellMismatch(n *corev1.Node, node Node) {
 	}
 	text := fmt.Sprintf("pods here have the network %s, other nodes know it by %s and do not reach them: start the server with --pod-cidr %s, or delete this node's object, which is made anew (kubectl delete node %s)",
 		Join(c.config.OwnNetworks), Join(node.Networks), Join(node.Networks), n.Name)
-	if c.told[n.UID] != text {
+	if c.shown[n.UID] != text {
 		c.log.Warn(text)
 	}
-	c.tell(n, "PodNetworkTaken", text)
+	c.report(n, "PodNetworkTaken", text)
 }

@@ -35,7 +35,7 @@ var mirrored = []string{
 func applies(node *corev1.Node, key string) bool {
 	switch key {
 	case corev1.TaintNodeNotReady:
-		// A node that has not said anything yet is not ready either.
+		// A node that has not reported anything yet is not ready either.
 		s := status(node, corev1.NodeReady)
 		return s == corev1.ConditionFalse || s == ""
 	case corev1.TaintNodeUnreachable:

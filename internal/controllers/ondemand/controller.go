@@ -36,7 +36,7 @@ type Controller struct {
 type Start struct {
 	Kind schema.GroupVersionResource                     // zero: any kind
 	If   func(schema.GroupResource, runtime.Object) bool // nil: every object counts
-	// There tells whether there is such an object already; nil: any of the kind will do.
+	// There reports whether there is such an object already; nil: any of the kind will do.
 	There func(context.Context, Looking) (bool, error)
 }
 
@@ -46,7 +46,7 @@ type Looking struct {
 	Metadata metadata.Interface
 }
 
-// Any tells whether a kind has an object.
+// Any reports whether a kind has an object.
 func (l Looking) Any(ctx context.Context, kind schema.GroupVersionResource) (bool, error) {
 	list, err := l.Metadata.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsNotFound(err) {

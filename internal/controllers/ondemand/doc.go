@@ -8,7 +8,7 @@
 // panics in goroutines that a controller has started itself, as far as Kubernetes' libraries let them be caught.
 //
 // Its law: before its start a controller has no goroutine, no watch and no informer. Each is an API user of its own,
-// with the default role of its name. A panic in one is told and counted by name, ends that controller alone, and it is
-// made anew, later and later if it panics again; nothing of the one before stays in the shared informers. It is not
+// with the default role of its name. A panic in one is logged and counted by name, ends that controller alone, and it
+// is made anew, later and later if it panics again; nothing of the one before stays in the shared informers. It is not
 // stopped when the last object goes.
 package ondemand

@@ -43,7 +43,7 @@ func (g *guard) run(ctx context.Context) {
 	}
 }
 
-// errPanic is the end of a controller whose panic has been told.
+// errPanic is the end of a controller whose panic has been logged.
 var errPanic = errors.New("it has panicked")
 
 // live is one life of the controller. What it has left in the shared informers is taken out again.
@@ -104,7 +104,7 @@ func (g *guard) work(ctx context.Context, informers *view) error {
 	return errors.New("it ended by itself")
 }
 
-// caught tells and counts a panic, and ends this life.
+// caught logs and counts a panic, and ends this life.
 func (g *guard) caught(cause any, stack string) {
 	g.manager.crashes.count(g.row.Name)
 	g.manager.log.Error("controller panicked", "controller", g.row.Name, "err", fmt.Sprint(cause), "stack", stack)

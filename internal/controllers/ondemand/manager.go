@@ -69,7 +69,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
-// Started tells whether a controller has been started.
+// Started reports whether a controller has been started.
 func (m *Manager) Started(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

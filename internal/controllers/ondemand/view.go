@@ -25,7 +25,7 @@ import (
 
 // view is the shared informers as one life of a controller sees them: it takes out, at that life's end, the handlers
 // that were put in, which Kubernetes' controllers leave to the end of the process; and a handler that panics ends that
-// life. Handlers are told nothing before the controller is made: informers that others have started would call those of
+// life. Handlers are not called before the controller is made: informers that others have started would call those of
 // one that is half made.
 type view struct {
 	informers.SharedInformerFactory
@@ -96,7 +96,7 @@ func (v *view) synced() (all []cache.DoneChecker) {
 	return all
 }
 
-// close takes the handlers out. What the controller is told meanwhile, its queue refuses.
+// close takes the handlers out. Events that the controller gets meanwhile, its queue refuses.
 func (v *view) close() {
 	close(v.over)
 	v.mu.Lock()

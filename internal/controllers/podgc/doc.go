@@ -4,6 +4,6 @@
 // had a node, and the oldest of those that have ended when there are too many.
 //
 // Controller is a loop over names of nodes and two special names. The law: a node counts as gone only when the API
-// server itself says so, and said so a while ago too; a node may be away for a moment, but its pods' data would be gone
-// for good.
+// server itself answers so, and answered so a while ago too; a node may be away for a moment, but its pods' data would
+// be gone for good.
 package podgc

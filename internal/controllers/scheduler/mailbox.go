@@ -25,7 +25,7 @@ func (m *mailbox) send(message func()) {
 	}
 }
 
-// take empties the box.
+// take empties the mailbox.
 func (m *mailbox) take() []func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

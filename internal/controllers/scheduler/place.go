@@ -40,8 +40,8 @@ func (r *run) place(ctx context.Context, now time.Time) []func(context.Context) 
 					r.promised = r.state.promised()
 				}
 			}
-			if d.Refusal != w.told {
-				w.told = d.Refusal
+			if d.Refusal != w.shown {
+				w.shown = d.Refusal
 				out = append(out, func(ctx context.Context) { r.refuse(ctx, pod, d.Refusal) })
 			}
 			continue
@@ -83,7 +83,7 @@ func (r *run) bind(ctx context.Context, pod *corev1.Pod, node string) {
 	if err == nil {
 		r.events.Eventf(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", pod.Namespace,
 			pod.Name, node)
-		return // the pod's own change tells the rest
+		return // the rest comes with the pod's own change
 	}
 	r.box.send(func() { r.bindFailed(ctx, pod, node, err) })
 }
@@ -127,8 +127,8 @@ func (r *run) report(ctx context.Context, pod *corev1.Pod, why string) {
 	}
 	r.log.Warn("cannot report why a pod is not scheduled", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	r.box.send(func() {
-		if w, ok := r.state.waiting[pod.UID]; ok && w.told == why {
-			w.told, w.try = "", true
+		if w, ok := r.state.waiting[pod.UID]; ok && w.shown == why {
+			w.shown, w.try = "", true
 			w.retry = time.Now().Add(lastRetry)
 		}
 	})

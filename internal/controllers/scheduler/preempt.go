@@ -78,7 +78,7 @@ func (r *run) askBudgets(w *waiting) (do func(context.Context)) {
 	}
 }
 
-// preempt ends a pod for another, and tells whether it has. Who waits for it learns why.
+// preempt ends a pod for another, and reports whether it has. Who waits for it learns why.
 func (r *run) preempt(ctx context.Context, victim, pod *corev1.Pod, node string) bool {
 	log := r.log.With("pod", victim.Namespace+"/"+victim.Name, "for", pod.Namespace+"/"+pod.Name)
 	log.Info("pod goes for one of higher priority", "node", node)
@@ -149,7 +149,7 @@ func (s *state) unpromise(node string, priority int32) (from []*corev1.Pod) {
 	return from
 }
 
-// stillGoing tells whether somebody who goes for a pod is there yet. After a restart it is anybody who goes from its
+// stillGoing reports whether somebody who goes for a pod is there yet. After a restart it is anybody who goes from its
 // node and is of lower priority.
 func (s *state) stillGoing(w *waiting) bool {
 	if w.nominated == "" {

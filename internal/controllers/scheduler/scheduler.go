@@ -91,7 +91,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
-// subscribe sends what the informers tell to the mailbox of r.
+// subscribe sends the informers' events to the mailbox of r.
 func (s *Scheduler) subscribe(r *run) (leave func(), synced []cache.DoneChecker, err error) {
 	var undo []func()
 	leave = func() {

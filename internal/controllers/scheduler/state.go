@@ -31,7 +31,7 @@ type waiting struct {
 	binding bool      // it is being bound, and already counts on its node
 	failed  int       // bindings that failed in a row
 	retry   time.Time // when a failed binding is tried again; zero: none failed
-	told    string    // the refusal that was last published
+	shown   string    // the refusal that was last published
 	// nominated is the node that it is promised, once those have gone that are going for it.
 	nominated string
 	victims   []*corev1.Pod
@@ -68,7 +68,7 @@ func (s *state) setNode(object *corev1.Node) {
 	}
 }
 
-// sameForPods is true when no pod can tell the difference; most updates of a node are signs of life.
+// sameForPods is true when the difference matters to no pod; most updates of a node are signs of life.
 func sameForPods(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
 		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) &&
@@ -117,7 +117,7 @@ func ours(pod *corev1.Pod) bool {
 func (s *state) wait(pod *corev1.Pod) {
 	w, ok := s.waiting[pod.UID]
 	if !ok {
-		s.waiting[pod.UID] = &waiting{pod: pod, try: true, told: refusalIn(pod),
+		s.waiting[pod.UID] = &waiting{pod: pod, try: true, shown: refusalIn(pod),
 			nominated: pod.Status.NominatedNodeName}
 		return
 	}
@@ -127,7 +127,7 @@ func (s *state) wait(pod *corev1.Pod) {
 	w.pod = pod
 }
 
-// refusalIn is the refusal that the pod's status already tells, from before a restart.
+// refusalIn is the refusal that the pod's status already shows, from before a restart.
 func refusalIn(pod *corev1.Pod) string {
 	c := podspec.Condition(&pod.Status, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable {

@@ -41,7 +41,7 @@ type volumeBook struct {
 	nodes   storagelisters.CSINodeLister
 }
 
-// learn starts the informers. What they tell has the pods tried that have claims.
+// learn starts the informers. Their events have the pods with claims tried again.
 func (b *volumeBook) learn(ctx context.Context, r *run) {
 	core, storage := b.factory.Core().V1(), b.factory.Storage().V1()
 	b.claims, b.volumes = core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister()
@@ -188,7 +188,7 @@ func (r *run) reserve(ctx context.Context, s claims.Step) error {
 	return err
 }
 
-// selectNode tells the provisioner where a claim's first consumer goes.
+// selectNode shows the provisioner where a claim's first consumer goes.
 func (r *run) selectNode(ctx context.Context, claim *corev1.PersistentVolumeClaim, node string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": claim.UID,
 		"annotations": map[string]string{storagehelpers.AnnSelectedNode: node}}})

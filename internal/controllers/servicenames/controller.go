@@ -21,20 +21,20 @@ import (
 // own is the name in the queue that stands for service kube-dns itself; those of objects have a slash.
 const own = "own"
 
-// Controller tells a resolver.
+// Controller sends changes to a resolver.
 type Controller struct {
 	loop                   *loop.Loop
 	services, slices, pods cache.SharedIndexInformer
 	nodes                  cache.SharedIndexInformer
-	tell                   func(current func() names.Change)
+	send                   func(current func() names.Change)
 	ensure                 func(context.Context) error
 }
 
-// New makes the controller. tell tells the resolver one change; ensure sees to service kube-dns. The caller starts the
+// New makes the controller. send sends the resolver one change; ensure sees to service kube-dns. The caller starts the
 // factory's informers.
-func New(factory informers.SharedInformerFactory, log *slog.Logger, tell func(func() names.Change),
+func New(factory informers.SharedInformerFactory, log *slog.Logger, send func(func() names.Change),
 	ensure func(context.Context) error) *Controller {
-	c := &Controller{tell: tell, ensure: ensure, services: factory.Core().V1().Services().Informer(),
+	c := &Controller{send: send, ensure: ensure, services: factory.Core().V1().Services().Informer(),
 		slices: factory.Discovery().V1().EndpointSlices().Informer(), pods: factory.Core().V1().Pods().Informer(),
 		nodes: factory.Core().V1().Nodes().Informer()}
 	c.loop = loop.New("servicenames", log, c.sync)
@@ -78,7 +78,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	kind, key, _ := strings.Cut(key, "/")
 	store := map[string]cache.SharedIndexInformer{"service": c.services, "slice": c.slices,
 		"pod": c.pods, "node": c.nodes}[kind].GetStore()
-	c.tell(func() names.Change {
+	c.send(func() names.Change {
 		obj, there, err := store.GetByKey(key)
 		if err != nil || !there {
 			namespace, name, within := strings.Cut(key, "/")

@@ -130,7 +130,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	return c.evict(ctx, pod)
 }
 
-// evict tells the pod why it goes, and ends it.
+// evict records at the pod why it goes, and deletes it.
 func (c *Controller) evict(ctx context.Context, pod *corev1.Pod) error {
 	c.log.Info("pod goes: its node has a taint that it does not tolerate", "pod", pod.Namespace+"/"+pod.Name,
 		"node", pod.Spec.NodeName)

@@ -6,5 +6,5 @@
 // applies it. Kubernetes' own controller cannot be used: it is linked with its node agent.
 //
 // The law: how long a pod tolerates its node's taints is measured from when this process first saw it have to, and
-// anew only after the taints had gone; a pod that goes is told why before it does.
+// anew only after the taints had gone; a pod that goes gets the reason before it does.
 package tainteviction

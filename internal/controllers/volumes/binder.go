@@ -82,7 +82,7 @@ func (b *binder) run(ctx context.Context) {
 	}
 }
 
-// sync looks at a claim or a volume. Who lost a race is told by its own change.
+// sync looks at a claim or a volume. The loser of a race is looked at again at its own change.
 func (b *binder) sync(ctx context.Context, name string) error {
 	var err error
 	if volume, ok := strings.CutPrefix(name, ofVolume); ok {
@@ -187,7 +187,7 @@ func (b *binder) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim, 
 	}
 	reported := changed.DeepCopy()
 	reported.Status.AccessModes = mine.Spec.AccessModes
-	if reported.Status.Phase != corev1.ClaimBound { // later the size is said by who makes the volume larger
+	if reported.Status.Phase != corev1.ClaimBound { // later the resizer reports the size
 		reported.Status.Phase = corev1.ClaimBound
 		reported.Status.Capacity = corev1.ResourceList{
 			corev1.ResourceStorage: mine.Spec.Capacity[corev1.ResourceStorage]}

@@ -23,8 +23,8 @@ const (
 	volumeInUse = "kubernetes.io/pv-protection"
 )
 
-// uses tells whether a pod keeps a claim from being deleted. (Pure.) One without a node does not: no node starts a pod
-// with a claim that is being deleted. The claim of an ephemeral volume goes when nothing of its pod runs any more.
+// uses reports whether a pod keeps a claim from being deleted. (Pure.) One without a node does not: no node starts a
+// pod with a claim that is being deleted. The claim of an ephemeral volume goes when nothing of its pod runs any more.
 func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
 		return false

@@ -24,12 +24,13 @@ import (
 
 const (
 	collectors = 4
-	// gather is how long after a new kind the collector is told, so that the kinds of one kubectl apply come together.
+	// gather is how long after a new kind the collector is notified, so that the kinds of one kubectl apply come
+	// together.
 	gather = 300 * time.Millisecond
-	// settled is the longest that the collector may take to fill a new kind's informer before it is told of further
+	// fillTime is the longest that the collector may take to fill a new kind's informer before it gets further
 	// ones.
-	settled = 10 * time.Second
-	// never is a period of the collector's own questions for new kinds: it is told.
+	fillTime = 10 * time.Second
+	// never is a period of the collector's own questions for new kinds: it is notified.
 	never = 1000 * time.Hour
 	// askAgain is the pause before a kind that has an object and is not served yet, as custom resources may be for a
 	// moment, is looked for again; it doubles each time, tries times.
@@ -92,7 +93,7 @@ func (o *ownedKinds) use(kind schema.GroupResource) {
 	o.used[kind] = true
 }
 
-// run runs the collector, and tells it of kinds, until ctx is done.
+// run runs the collector, and notifies it of kinds, until ctx is done.
 func (o *ownedKinds) run(ctx context.Context, c *garbagecollector.GarbageCollector) {
 	defer o.kit.Firsts.Await(firsts.Wait{If: o.isNew, Keep: true, Then: func(kind schema.GroupResource) {
 		o.use(kind)
@@ -100,7 +101,7 @@ func (o *ownedKinds) run(ctx context.Context, c *garbagecollector.GarbageCollect
 	}})()
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { c.Run(ctx, collectors, settled) })
+	running.Go(func() { c.Run(ctx, collectors, fillTime) })
 	for ctx.Err() == nil {
 		round, end := context.WithCancel(ctx)
 		var syncing sync.WaitGroup
@@ -121,7 +122,7 @@ func (o *ownedKinds) await(ctx context.Context) {
 	case <-o.changed:
 	case <-retry.C:
 	}
-	filling, done := context.WithTimeout(ctx, settled)
+	filling, done := context.WithTimeout(ctx, fillTime)
 	o.synced(filling)
 	done()
 	gathering := time.NewTimer(gather)
@@ -135,7 +136,7 @@ func (o *ownedKinds) await(ctx context.Context) {
 // ServerPreferredResources implements discovery.ServerResourcesInterface: it is how the collector asks what to watch.
 func (o *ownedKinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	lists, err := o.ServerResourcesInterface.ServerPreferredResources()
-	ctx, cancel := context.WithTimeout(context.Background(), settled)
+	ctx, cancel := context.WithTimeout(context.Background(), fillTime)
 	defer cancel()
 	served, watched := map[schema.GroupResource]bool{}, map[schema.GroupVersionResource]bool{}
 	for _, kind := range collectable(lists) {
@@ -175,7 +176,7 @@ func (o *ownedKinds) retryIn() time.Duration {
 	return askAgain << min(times, tries)
 }
 
-// inUse tells whether a kind has, or had, an object.
+// inUse reports whether a kind has, or had, an object.
 func (o *ownedKinds) inUse(ctx context.Context, kind schema.GroupVersionResource) bool {
 	if !o.isNew(kind.GroupResource(), nil) {
 		return true

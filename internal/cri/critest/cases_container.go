@@ -17,7 +17,7 @@ func containerCases() []Case {
 	return []Case{
 		{"a container is created, runs, ends, is removed", testContainerLife},
 		{"exit code 0 is Completed, any other Error", testExitReasons},
-		{"calls on what is gone are no errors", testGone},
+		{"calls on what is gone do not fail", testGone},
 		{"a container's name and attempt are reserved", testContainerName},
 		{"of two creates at once one wins", testCreateRace},
 		{"an image that is not there is an error", testNoImage},

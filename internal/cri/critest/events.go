@@ -32,7 +32,7 @@ func (s *subscriber) put(e *runtimeapi.ContainerEventResponse) {
 	}
 }
 
-// emit tells everybody who listens, with the statuses of the moment.
+// emit notifies everybody who listens, with the statuses of the moment.
 func (w *world) emit(id, sandboxID string, kind runtimeapi.ContainerEventType) {
 	e := &runtimeapi.ContainerEventResponse{ContainerId: id, ContainerEventType: kind, CreatedAt: time.Now().UnixNano()}
 	if s := w.sandboxes[sandboxID]; s != nil {

@@ -40,7 +40,7 @@ func (f *Fake) Status(ctx context.Context, r *runtimeapi.StatusRequest) (*runtim
 	}}}, nil
 }
 
-// RuntimeConfig tells the cgroup driver.
+// RuntimeConfig returns the cgroup driver.
 func (f *Fake) RuntimeConfig(ctx context.Context,
 	r *runtimeapi.RuntimeConfigRequest) (*runtimeapi.RuntimeConfigResponse, error) {
 	if err := f.enter(ctx, "RuntimeConfig", r); err != nil {

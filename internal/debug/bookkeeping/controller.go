@@ -105,7 +105,7 @@ func (c *Controller) of(index, key string) ([]*debugrun.DebugRun, error) {
 	return runs, nil
 }
 
-// open tells whether a pod's name has a record that is not finished.
+// open reports whether a pod's name has a record that is not finished.
 func (c *Controller) open(pod string) bool {
 	runs, err := c.of(byPod, pod)
 	if err != nil {

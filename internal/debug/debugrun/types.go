@@ -73,7 +73,7 @@ type DebugRunSpec struct {
 	User string `json:"user"`
 }
 
-// PodReference tells one pod from others that had its name.
+// PodReference distinguishes a pod from others that had its name.
 type PodReference struct {
 	// Name of the pod, in the record's namespace.
 	Name string `json:"name"`

@@ -5,5 +5,5 @@
 // [Exec] goes beyond Kubernetes: with the parameters of a debug session it makes a debug container and enters that
 // (exec++), with an image it runs a command from the image inside the pod (image exec). [Attach] is as in Kubernetes.
 //
-// Its law: it tells the three ways apart and nothing else. Each makes sure that it is put on record who enters.
+// Its law: it distinguishes the three ways and nothing else. Each makes sure that it is put on record who enters.
 package enter

@@ -118,11 +118,11 @@ func canImageExec(ctx context.Context, pod *corev1.Pod, location *url.URL, trans
 		return connect.Unreachable(pod.Spec.NodeName, err)
 	}
 	defer resp.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
 	if err != nil {
 		return connect.Unreachable(pod.Spec.NodeName, err)
 	}
-	text := strings.TrimSpace(string(said))
+	text := strings.TrimSpace(string(body))
 	switch {
 	case resp.StatusCode == http.StatusNotImplemented:
 		return notImplemented(pod, text)

@@ -57,10 +57,10 @@ func imageParams() []string {
 		debugask.ParamExecUser, debugask.ParamExecUserOf}
 }
 
-// ForSession tells whether a request has one of the parameters of a debug session.
+// ForSession reports whether a request has one of the parameters of a debug session.
 func (o *Exec) ForSession() bool { return o.wants(debugParams()) }
 
-// ForImage tells whether a request has one of the parameters of an image exec.
+// ForImage reports whether a request has one of the parameters of an image exec.
 func (o *Exec) ForImage() bool { return o.wants(imageParams()) }
 
 func (o *Exec) wants(params []string) bool {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
 )
@@ -123,7 +123,7 @@ func (p *Permit) Attributes(ctx context.Context, pod, old runtime.Object) admiss
 	}
 	v1 := corev1.SchemeGroupVersion
 	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name,
-		v1.WithResource("pods"), "ephemeralcontainers", admission.Update, kinds.UpdateOptions(), false, user)
+		v1.WithResource("pods"), "ephemeralcontainers", admission.Update, registry.UpdateOptions(), false, user)
 }
 
 // Admit has the plug-ins that change objects see a pod that is to be stored in place of old. They may change it.

@@ -16,14 +16,14 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// tellTries bounds how often an event is written anew when others write it too.
-const tellTries = 5
+// eventTries bounds how often an event is written anew when others write it too.
+const eventTries = 5
 
-// tell makes an event of the pod, or counts one up that says the same: who debugs all day does not flood them.
-func (r *Recorder) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) (err error) {
+// event makes an event of the pod, or counts one up that says the same: who debugs all day does not flood them.
+func (r *Recorder) event(ctx context.Context, pod *corev1.Pod, path, reason, message string) (err error) {
 	event := debugEvent(pod, path, reason, message, metav1.Now())
 	ctx = r.events.Within(ctx, pod.Namespace)
-	for range tellTries {
+	for range eventTries {
 		_, err = r.events.Create(ctx, event.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 		if !apierrors.IsAlreadyExists(err) {
 			return err

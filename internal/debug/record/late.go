@@ -38,8 +38,8 @@ const unknownUser = "unknown"
 
 // missingRecords finds the debug containers that are in a pod and not on record. Those that were added since this
 // server started are left out: their records are on their way. Earlier versions of this program named the user only in
-// the words of the condition Tainted, which tell of the last one and are not for cutting up: who added their containers
-// is unknown here, and is in the audit log. (Pure.)
+// the words of the condition Tainted, which describe the last one and are not for cutting up: who added their
+// containers is unknown here, and is in the audit log. (Pure.)
 func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Time) (out []lateRecord) {
 	type key struct {
 		pod       types.UID

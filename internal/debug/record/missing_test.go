@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/wherryproject/wherry/internal/api/kinds"
+	"github.com/wherryproject/wherry/internal/api/podstore"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -84,7 +84,7 @@ func TestMissingRecords(t *testing.T) {
 // written anew.
 func TestTaintOfAnEarlierVersion(t *testing.T) {
 	p := earlierVersions(t)
-	c, at := kinds.TaintOf(&p), time.Date(2026, 11, 20, 12, 0, 1, 0, time.UTC)
+	c, at := podstore.TaintOf(&p), time.Date(2026, 11, 20, 12, 0, 1, 0, time.UTC)
 	was := *c
 	again := taint{debugrun.TaintedByDebugContainer, "debug container debug by jane"}
 	if again.fresh(c, at) {

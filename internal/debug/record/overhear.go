@@ -35,7 +35,7 @@ type overheard struct {
 	heard *streams.Monitor // nil until the connection is taken over
 
 	code int    // of an answer that is not an upgrade
-	said []byte // its body's beginning
+	text []byte // its body's beginning
 }
 
 // overhear returns the response that a handler is given, and what is heard of it.
@@ -56,12 +56,12 @@ func (o *overheard) WriteHeader(code int) {
 	o.ResponseWriter.WriteHeader(code)
 }
 
-// maxSaid bounds what is kept of a refusal.
-const maxSaid = 16 << 10
+// maxText bounds what is kept of a refusal.
+const maxText = 16 << 10
 
 // Write implements http.ResponseWriter.
 func (o *overheard) Write(p []byte) (int, error) {
-	o.said = append(o.said, p[:min(len(p), maxSaid-len(o.said))]...)
+	o.text = append(o.text, p[:min(len(p), maxText-len(o.text))]...)
 	return o.ResponseWriter.Write(p)
 }
 
@@ -69,7 +69,7 @@ func (o *overheard) Write(p []byte) (int, error) {
 func (o *overheard) end() End {
 	switch {
 	case o.heard == nil && o.code >= http.StatusBadRequest:
-		return End{Reason: debugrun.Refused, Message: strings.TrimSpace(string(o.said))}
+		return End{Reason: debugrun.Refused, Message: refusalText(o.text)}
 	case o.heard == nil:
 		return End{}
 	}
@@ -109,7 +109,16 @@ func endOfRefused(answer []byte) End {
 		return end
 	}
 	defer resp.Body.Close()
-	said, _ := io.ReadAll(resp.Body) // as much as was kept
-	end.Message = strings.TrimSpace(string(said))
+	body, _ := io.ReadAll(resp.Body) // as much as was kept
+	end.Message = refusalText(body)
 	return end
+}
+
+// refusalText is what an answer says that is no upgrade: a Status or a text.
+func refusalText(body []byte) string {
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Message != "" {
+		return status.Message
+	}
+	return strings.TrimSpace(string(body))
 }

@@ -77,6 +77,20 @@ func TestOverhearing(t *testing.T) {
 	}
 }
 
+// IX-01: a refusal is recorded by its message, be it a Status or words.
+func TestRefusalText(t *testing.T) {
+	for body, want := range map[string]string{
+		"no pull\n": "no pull",
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"container \"a\": it has ended","code":500}`: `container "a": it has ended`,
+		`{"kind":"Other"}`: `{"kind":"Other"}`,
+		"":                 "",
+	} {
+		if got := refusalText([]byte(body)); got != want {
+			t.Errorf("%q is recorded as %q", body, got)
+		}
+	}
+}
+
 // deaf is a client's connection.
 type deaf struct{ net.Conn }
 

@@ -82,7 +82,7 @@ func (r *Recorder) Added(ctx context.Context, pod *corev1.Pod, containers []core
 			return err
 		})
 		r.Beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-			return r.tell(ctx, pod, fmt.Sprintf("spec.ephemeralContainers{%s}", c.Name),
+			return r.event(ctx, pod, fmt.Sprintf("spec.ephemeralContainers{%s}", c.Name),
 				debugrun.EventDebugContainerAdded, fmt.Sprintf("%s added debug container %s with image %s",
 					UserName(ctx), c.Name, cutText(c.Image, debugask.MaxImage)))
 		})
@@ -137,7 +137,7 @@ func (r *Recorder) ImageExec(ctx context.Context, pod *corev1.Pod,
 		return nil, err
 	}
 	r.Beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-		return r.tell(ctx, pod, "", debugrun.EventImageExec,
+		return r.event(ctx, pod, "", debugrun.EventImageExec,
 			fmt.Sprintf("%s runs %s with image %s in the pod", UserName(ctx), shown(spec.Command),
 				cutText(spec.Image, debugask.MaxImage)))
 	})

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/wherryproject/wherry/internal/api/kinds"
+	"github.com/wherryproject/wherry/internal/api/podstore"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -50,7 +50,7 @@ func (t taint) message(at time.Time) string { return t.what + " at " + at.UTC().
 
 // put writes the condition into a status.
 func (t taint) put(s *corev1.PodStatus, generation int64, now time.Time) {
-	kinds.SetCondition(s, corev1.PodCondition{
+	podstore.SetCondition(s, corev1.PodCondition{
 		Type: debugrun.Tainted, Status: corev1.ConditionTrue, Reason: t.reason, ObservedGeneration: generation,
 		Message: t.message(now), LastProbeTime: metav1.NewTime(now),
 	})
@@ -59,7 +59,7 @@ func (t taint) put(s *corev1.PodStatus, generation int64, now time.Time) {
 // taintEvery is how often the same thing done by the same user is written again: a condition is not a log.
 const taintEvery = time.Minute
 
-// fresh tells whether a condition says the same already, with a time that is good enough.
+// fresh reports whether a condition says the same already, with a time that is good enough.
 func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 	at := c.LastProbeTime.Time // none in one that an earlier version wrote
 	return c.Message == t.message(at) && now.Sub(at) < taintEvery
@@ -69,13 +69,13 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 // beside the request, since the pod is known to be tainted already.
 func (r *Recorder) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	now := time.Now()
-	had := kinds.TaintOf(pod)
+	had := podstore.TaintOf(pod)
 	if had != nil && t.fresh(had, now) {
 		return nil
 	}
 	write := func(ctx context.Context) error {
 		uid := pod.UID
-		return kinds.UpdatePod(r.pods.Within(ctx, pod.Namespace), r.pods.Store, pod.Name,
+		return podstore.Update(r.pods.Within(ctx, pod.Namespace), r.pods.Store, pod.Name,
 			&storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
 				t.put(&p.Status, p.Generation, now)
 				return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/debug/permit"
 	"github.com/wherryproject/wherry/internal/debug/record"
@@ -19,16 +20,16 @@ import (
 // Debugger makes and stops debug containers.
 type Debugger struct {
 	pods     *registry.REST
-	schemes  *registry.Schemes
+	schemes  *schemes.Schemes
 	permit   *permit.Permit
 	recorder *record.Recorder
 	log      *slog.Logger
 }
 
 // New begins nothing by itself.
-func New(stores registry.Stores, schemes *registry.Schemes, may *permit.Permit, recorder *record.Recorder,
+func New(stores registry.Stores, types *schemes.Schemes, may *permit.Permit, recorder *record.Recorder,
 	log *slog.Logger) *Debugger {
-	return &Debugger{pods: stores["pods"], schemes: schemes, permit: may, recorder: recorder, log: log}
+	return &Debugger{pods: stores["pods"], schemes: types, permit: may, recorder: recorder, log: log}
 }
 
 // Serve serves what debugging adds to pods.

@@ -28,7 +28,7 @@ type Joiner struct {
 type Made struct {
 	Pod *corev1.Pod
 	Run int // of its name (podspec.DebugRun)
-	// Note tells the user what is not to be seen in it; "" for nothing.
+	// Note is for the user: what is not to be seen in it; "" for nothing.
 	Note string
 	// Recorded is closed when it is on record: nobody is let in before.
 	Recorded <-chan struct{}
@@ -39,7 +39,7 @@ type Made struct {
 	Ended func(ctx context.Context) record.End
 }
 
-// Serve makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
+// Serve makes a debug container and attaches to it: the node has kept its output meanwhile (DC-03, EC-16).
 func (j *Joiner) Serve(ctx context.Context, name string, session options.Session, in proxy.Options,
 	r rest.Responder, req *http.Request) (http.Handler, error) {
 	made, err := j.make(ctx, name, session)
@@ -125,7 +125,7 @@ func (j *Joiner) enter(ctx context.Context, made *Made, c connect.Command,
 		if b.err != nil {
 			cancel()
 		}
-		node := <-asked // it is about to answer: what it has told the store it knows itself
+		node := <-asked // it is about to answer: what it has stored it knows itself
 		if b.err != nil {
 			node.Close()
 			return nil, nil, b.err

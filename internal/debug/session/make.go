@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/wherryproject/wherry/internal/api/kinds"
+	"github.com/wherryproject/wherry/internal/api/podstore"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/options"
@@ -73,13 +73,13 @@ func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
 func podDebugRules(name string) registry.Rules {
 	return registry.Typed[*corev1.Pod]{
 		PrepareUpdate: func(pod, old *corev1.Pod) {
-			asked, wanted, tainted := pod.Spec.EphemeralContainers, *pod, kinds.TaintOf(pod)
+			asked, wanted, tainted := pod.Spec.EphemeralContainers, *pod, podstore.TaintOf(pod)
 			old.DeepCopyInto(pod)
 			pod.Spec.EphemeralContainers = asked
 			pod.ResourceVersion, pod.UID = wanted.ResourceVersion, wanted.UID
-			kinds.TakeOwn(pod, &wanted)
+			podstore.TakeOwn(pod, &wanted)
 			if tainted != nil {
-				kinds.SetCondition(&pod.Status, *tainted)
+				podstore.SetCondition(&pod.Status, *tainted)
 			}
 			podspec.SetDefaults(pod)
 			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
@@ -148,7 +148,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	return pod, nil
 }
 
-// deadRefusal tells a client that would rather look at what is left than join what has ended.
+// deadRefusal is the error for a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
 	return markDead(permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 		"nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name))
@@ -215,7 +215,7 @@ func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, ru
 	by string) (*corev1.Pod, error) {
 	var stored *corev1.Pod
 	uid := pod.UID
-	err := kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid},
+	err := podstore.Update(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid},
 		false, func(p *corev1.Pod) error {
 			stored = p
 			runs := podspec.DebugRunsOf(p)
@@ -233,8 +233,8 @@ func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, ru
 	return stored, err
 }
 
-// withoutEphemeral is what admission is told was there before a debug container is made: one whose name is used again
-// is a new container to it, whatever it has in common with the old one.
+// withoutEphemeral is what admission gets as the old object before a debug container is made: one whose name is used
+// again is a new container to it, whatever it has in common with the old one.
 func withoutEphemeral(old runtime.Object, name string) runtime.Object {
 	pod, ok := old.(*corev1.Pod)
 	if !ok || pod == nil || len(addedNamed(pod, name)) == 0 {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/debug/permit"
 	"github.com/wherryproject/wherry/internal/debug/record"
@@ -101,7 +102,7 @@ func (r debugREST) Connect(ctx context.Context, name string, options runtime.Obj
 		if _, plain := out.(*metav1.Status); plain {
 			gv = corev1.SchemeGroupVersion
 		}
-		responsewriters.WriteObjectNegotiated(registry.WithoutProtobuf{NegotiatedSerializer: r.debugger.schemes.Codecs},
+		responsewriters.WriteObjectNegotiated(schemes.WithoutProtobuf{NegotiatedSerializer: r.debugger.schemes.Codecs},
 			negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
 	}), nil
 }

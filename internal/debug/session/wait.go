@@ -95,7 +95,7 @@ func (d *Debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run 
 	return pod, err
 }
 
-// judge tells whether a run of a debug container has begun, and fails when it cannot. (Pure.)
+// judge reports whether a run of a debug container has begun, and fails when it cannot. (Pure.)
 func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun bool, err error) {
 	switch {
 	case s.Phase == podspec.DebugAbsent || s.Run != run:
@@ -145,8 +145,8 @@ func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run 
 	return end
 }
 
-// endOfRun tells how a run of a debug container has ended, if it has; until then, what is to be said of one that goes
-// on. (Pure.)
+// endOfRun returns how a run of a debug container has ended, if it has; until then, what is to be reported of one that
+// goes on. (Pure.)
 func endOfRun(pod *corev1.Pod, name string, run int) (end record.End, done bool) {
 	s := podspec.DebugStateOf(pod, name)
 	switch {

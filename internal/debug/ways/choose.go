@@ -26,18 +26,18 @@ const (
 	Await
 )
 
-// Wish is what the user said.
+// Wish is what the user asked for.
 type Wish struct {
 	Name   string // of the debug container, "" for a default one
 	Image  string // "" for the toolbox
 	Target string
 	// Command is set when the user gave one: that is not for a container that runs already.
 	Command bool
-	// Made is set when anything else was said of how a new one is to be made.
+	// Made is set when anything else was asked of how a new one is to be made.
 	Made bool
 }
 
-// makes tells whether the user said what to make. A name alone means one that is there.
+// makes reports whether the user asked to make one. A name alone means one that is there.
 func (w Wish) makes() bool {
 	return w.Name == "" || w.Image != "" || w.Target != "" || w.Command || w.Made
 }
@@ -72,7 +72,7 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 	return Choice{Add, freeName(pod)}, nil
 }
 
-// Starting tells whether a debug container has not started yet, and nothing is known that keeps it from it (DC-07).
+// Starting reports whether a debug container has not started yet, and nothing is known that keeps it from it (DC-07).
 func Starting(pod *corev1.Pod, name string) bool {
 	return podspec.DebugStateOf(pod, name).Phase == podspec.DebugPending && over(pod) == ""
 }

@@ -28,18 +28,18 @@ func Dead(pod *corev1.Pod) (names []string) {
 	return names
 }
 
-// Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended. said
-// is what containers printed last, by their names.
-func Evidence(pod *corev1.Pod, now time.Time, said map[string]string) (lines []string) {
+// Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended.
+// printed is what containers printed last, by their names.
+func Evidence(pod *corev1.Pod, now time.Time, printed map[string]string) (lines []string) {
 	for _, s := range podspec.Statuses(&pod.Status) {
-		if line := obituary(s, now, said[s.Name]); line != "" {
+		if line := lastTermination(s, now, printed[s.Name]); line != "" {
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-func obituary(s *corev1.ContainerStatus, now time.Time, said string) string {
+func lastTermination(s *corev1.ContainerStatus, now time.Time, printed string) string {
 	end := podspec.LastEnd(s)
 	if end == nil {
 		return ""
@@ -63,7 +63,7 @@ func obituary(s *corev1.ContainerStatus, now time.Time, said string) string {
 	}
 	if last := lastLine(end.Message); last != "" {
 		fmt.Fprintf(&b, ": %s", last)
-	} else if last := lastLine(said); last != "" {
+	} else if last := lastLine(printed); last != "" {
 		fmt.Fprintf(&b, ", last log line: %s", last)
 	}
 	return b.String()

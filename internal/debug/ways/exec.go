@@ -33,7 +33,7 @@ func ExecAdvice(failure, pod, container string) string {
 	return ""
 }
 
-// WantsContainer tells whether a server refused a command because it did not know which container is meant.
+// WantsContainer reports whether a server refused a command because it did not know which container is meant.
 func WantsContainer(refusal string) bool {
 	return strings.Contains(refusal, "a container name must be specified")
 }

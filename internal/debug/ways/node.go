@@ -50,7 +50,7 @@ func NodePod(node, profile string, ttl time.Duration) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// NodePodUp tells whether a command can be run in such a pod, and fails when that will not be.
+// NodePodUp reports whether a command can be run in such a pod, and fails when that will not be.
 func NodePodUp(pod *corev1.Pod) (bool, error) {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false, fmt.Errorf("pod %s has ended (%s %s): %s", pod.Name, pod.Status.Phase, pod.Status.Reason,

@@ -17,7 +17,7 @@ func EndOf(pod *corev1.Pod, name, request string) *corev1.ContainerStateTerminat
 	return podspec.DebugStateOf(pod, name).Terminated
 }
 
-// Replaced tells whether the run that a client asked for with a word of its own has given way to another one of its
+// Replaced reports whether the run that a client asked for with a word of its own has given way to another one of its
 // name. A server that is older keeps no such word, and then nothing is known of it.
 func Replaced(pod *corev1.Pod, name, request string) bool {
 	kept := podspec.DebugRunsOf(pod)[name].Request

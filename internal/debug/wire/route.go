@@ -13,11 +13,17 @@ const (
 	RouteImageExec Route = "/imageExec/{namespace}/{pod}"
 	// RouteAttachRun attaches to one run of a debug container as soon as it has started; see DC-03.
 	RouteAttachRun Route = "/attach/{namespace}/{pod}/{uid}/{container}/{run}"
-	// RouteImageNames tells what the node calls the image with the id in [ParamImage].
+	// RouteImageNames answers with what the node calls the image with the id in [ParamImage].
 	RouteImageNames Route = "/imageNames"
-	// RouteTimeline tells where a pod has spent its time.
+	// RouteTimeline answers with where a pod has spent its time.
 	RouteTimeline Route = "/timeline/{namespace}/{pod}"
 )
+
+// Word is the first part of the route, by which a path is known for one of its kind.
+func (r Route) Word() string {
+	word, _, _ := strings.Cut(strings.TrimPrefix(string(r), "/"), "/")
+	return word
+}
 
 // Path is the route with values for its variables, in their order. A value contains no slash: names and UIDs do not.
 func (r Route) Path(values ...string) string {

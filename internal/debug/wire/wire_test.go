@@ -43,6 +43,9 @@ func TestRoutes(t *testing.T) {
 		RouteImageNames: {nil, "/imageNames"},
 		RouteTimeline:   {[]string{"ns", "web"}, "/timeline/ns/web"},
 	} {
+		if word := route.Word(); !strings.HasPrefix(c.path+"/", "/"+word+"/") || word == "" {
+			t.Errorf("%s is known by %q", route, word)
+		}
 		if got := route.Path(c.values...); got != c.path {
 			t.Errorf("%s is %s, want %s", route, got, c.path)
 		}

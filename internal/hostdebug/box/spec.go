@@ -86,10 +86,21 @@ func Spec(w Wish, img Image, p Place) (*specs.Spec, error) {
 	return s, nil
 }
 
-// all tells whether the profile keeps nothing back.
+// firstAt is where the program of the first process is: in a file system that is the debugger's own, whatever its
+// image.
+const firstAt = "/dev/.wherry"
+
+// Through has the debugger's command run by a program of this machine, which reaps what the command leaves behind.
+func Through(s *specs.Spec, first string) {
+	s.Mounts = append(s.Mounts, specs.Mount{Destination: firstAt, Type: "bind", Source: first,
+		Options: []string{"bind", "ro", "nosuid", "nodev"}})
+	s.Process.Args = append([]string{firstAt}, s.Process.Args...)
+}
+
+// all reports whether the profile keeps nothing back.
 func all(w Wish) bool { return w.Profile == "sysadmin" }
 
-// Filtered tells whether the profile has a filter for system calls.
+// Filtered reports whether the profile has a filter for system calls.
 func Filtered(w Wish) bool { return !all(w) }
 
 func process(w Wish, img Image) *specs.Process {

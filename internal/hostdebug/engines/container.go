@@ -48,7 +48,7 @@ type Container struct {
 	Restarts    int   // by its engine
 	Health      *Health
 
-	// Layers are its files while it does not run; nil where its engine does not tell.
+	// Layers are its files while it does not run; nil where its engine does not report them.
 	Layers *Layers
 	// Binds are the volumes that its files have then, in the order in which they were mounted.
 	Binds []Bind
@@ -67,7 +67,7 @@ type Health struct {
 	Output  string // of the last one
 }
 
-// Alive tells whether there is a process to join.
+// Alive reports whether there is a process to join.
 func (c *Container) Alive() bool { return c.PID > 0 }
 
 // Layers make up a root filesystem: an overlay of folders, the uppermost first, or a single folder or mount.

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,9 +45,13 @@ func (m Machine) End(id string) error {
 // endTime bounds how long killed processes may take to be gone: one that waits for a dead disk takes for ever.
 const endTime = 20 * time.Second
 
-// endCgroup kills what is in a cgroup, waits for it, and removes the cgroup.
+// reapTime bounds how long a session's first process may take to reap the others, when they have been killed.
+const reapTime = 2 * time.Second
+
+// endCgroup kills what is in a cgroup, waits for it, and removes the cgroup. What was started from outside is killed
+// last: it reaps the rest, which else would be left to the first process of the container, and that may reap nobody.
 func endCgroup(dir string) error {
-	until := time.Now().Add(endTime)
+	until, reap := time.Now().Add(endTime), time.Now().Add(reapTime)
 	for {
 		pids, err := processes(dir)
 		if err != nil {
@@ -55,10 +60,12 @@ func endCgroup(dir string) error {
 		if len(pids) == 0 {
 			break
 		}
-		for _, pid := range pids {
-			if err := endProcess(pid, dir, until); err != nil {
-				return err
-			}
+		inner, outer := apart(pids, parentOf)
+		if len(inner) == 0 || time.Now().After(reap) {
+			inner = append(inner, outer...)
+		}
+		if err := endProcesses(inner, dir, until, reap); err != nil {
+			return err
 		}
 		if time.Now().After(until) {
 			return fmt.Errorf("cgroup %s: its processes do not go", dir)
@@ -74,6 +81,55 @@ func endCgroup(dir string) error {
 		return fmt.Errorf("cgroup %s: %w", dir, err)
 	}
 	return nil
+}
+
+// apart separates processes that another of them has started from the others. (Pure.)
+func apart(pids []int, parent func(int) int) (inner, outer []int) {
+	for _, pid := range pids {
+		if slices.Contains(pids, parent(pid)) {
+			inner = append(inner, pid)
+		} else {
+			outer = append(outer, pid)
+		}
+	}
+	return inner, outer
+}
+
+// parentOf is who has started a process; 0 if that is not known any more.
+func parentOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(f) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(f[1])
+	return parent
+}
+
+// MemoryKills is how many of a session's processes the kernel has killed for want of memory, as long as it has a
+// cgroup.
+func (m Machine) MemoryKills(id string) (kills int) {
+	for _, parent := range m.parents() {
+		for _, file := range []string{"memory.events", "memory.oom_control"} { // of cgroups of version 2 and 1
+			text, _ := os.ReadFile(filepath.Join(parent, id, file))
+			kills = max(kills, killsIn(string(text)))
+		}
+	}
+	return kills
+}
+
+// killsIn reads the number in what the kernel says of a cgroup's memory. (Pure.)
+func killsIn(text string) int {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(value))
+			return n
+		}
+	}
+	return 0
 }
 
 // processes are those in a cgroup.
@@ -94,31 +150,54 @@ func processes(dir string) ([]int, error) {
 	return pids, nil
 }
 
-// endProcess kills a process that is in a cgroup and waits until it is gone. It is held while it is looked at, so that
-// no other can have its number.
-func endProcess(pid int, dir string, until time.Time) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err == unix.ESRCH {
-		return nil
+// endProcesses kills processes that are in a cgroup and waits until they are gone; for a while also until they are
+// reaped, as the kernel does not list them any more before that.
+func endProcesses(pids []int, dir string, until, reap time.Time) error {
+	var killed []int
+	defer func() {
+		for _, fd := range killed {
+			unix.Close(fd)
+		}
+	}()
+	for _, pid := range pids {
+		fd, err := endProcess(pid, dir, until)
+		if err != nil {
+			return err
+		}
+		if fd >= 0 {
+			killed = append(killed, fd)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("process %d: %w", pid, err)
-	}
-	defer unix.Close(fd)
-	now, err := processes(dir)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(now, pid) {
-		return nil
-	}
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
-		return fmt.Errorf("process %d: %w", pid, err)
-	}
-	if err := awaitEnd(fd, until); err != nil {
-		return fmt.Errorf("process %d: %w", pid, err)
+	for _, fd := range killed {
+		for unix.PidfdSendSignal(fd, 0, nil, 0) == nil && time.Now().Before(reap) {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return nil
+}
+
+// endProcess kills a process that is in a cgroup and waits until it has ended. It is held while it is looked at, so
+// that no other can have its number, and after that by the descriptor, which is -1 if there is none.
+func endProcess(pid int, dir string, until time.Time) (fd int, err error) {
+	fd, err = unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, fmt.Errorf("process %d: %w", pid, err)
+	}
+	now, err := processes(dir)
+	if err == nil && slices.Contains(now, pid) {
+		if err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err == nil || err == unix.ESRCH {
+			err = awaitEnd(fd, until)
+		}
+		if err == nil {
+			return fd, nil
+		}
+		err = fmt.Errorf("process %d: %w", pid, err)
+	}
+	unix.Close(fd)
+	return -1, err
 }
 
 // awaitEnd waits until a process has ended.

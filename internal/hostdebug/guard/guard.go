@@ -56,7 +56,7 @@ func Cgroup(id string) string { return "/" + name + "/" + id }
 // ids are names of sessions: nothing that a path takes for more.
 var ids = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// IsID tells whether a text can be the name of a session.
+// IsID reports whether a text can be the name of a session.
 func IsID(text string) bool { return ids.MatchString(text) }
 
 // Main is a guard's process. It returns the exit code.
@@ -175,8 +175,8 @@ func (m Machine) Sweep() error {
 // makingTime is how long a session may take to have its lock, which is a matter of microseconds.
 const makingTime = time.Minute
 
-// forsaken tells whether neither command nor guard of a session lives. One that is just being made has no lock yet: it
-// is left alone.
+// forsaken reports whether neither command nor guard of a session lives. One that is just being made has no lock yet:
+// it is left alone.
 func (m Machine) forsaken(id string) bool {
 	f, err := os.OpenFile(m.Lock(id), os.O_RDWR, 0)
 	if err != nil {

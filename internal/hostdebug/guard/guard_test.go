@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,7 +70,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// DA-09: the processes of a session's cgroup are ended, whatever they do about signals, and the cgroup is removed.
+// DA-09: the processes of a session's cgroup are ended, whatever they do about signals, and the cgroup is removed; also
+// where the first of them does not reap the others.
 func TestCleanKills(t *testing.T) {
 	m := machine(t)
 	parent := "/sys/fs/cgroup"
@@ -87,7 +89,7 @@ func TestCleanKills(t *testing.T) {
 		}
 	})
 	m.Cgroups = own
-	cmd := exec.Command("sh", "-c", "trap '' TERM HUP INT; echo up; sleep 1000 & wait")
+	cmd := exec.Command("sh", "-c", "trap '' TERM HUP INT; echo up; sleep 1000 & exec sleep 1000")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -187,5 +189,49 @@ func TestStop(t *testing.T) {
 	}
 	if err := <-other; err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("a stranger ended with %v", err)
+	}
+}
+
+// DA-09: those that a session's first process is to reap are killed before it.
+func TestApart(t *testing.T) {
+	parents := map[int]int{10: 1, 11: 10, 12: 11, 13: 10, 14: 2}
+	inner, outer := apart([]int{10, 11, 12, 13, 14}, func(pid int) int { return parents[pid] })
+	if !slices.Equal(inner, []int{11, 12, 13}) || !slices.Equal(outer, []int{10, 14}) {
+		t.Errorf("%v, %v", inner, outer)
+	}
+	if got := parentOf(os.Getpid()); got != os.Getppid() {
+		t.Errorf("parent %d, want %d", got, os.Getppid())
+	}
+	if got := parentOf(-1); got != 0 {
+		t.Errorf("of nobody: %d", got)
+	}
+}
+
+// DA-04: what the kernel says of processes that it has killed for want of memory, in cgroups of both versions.
+func TestMemoryKills(t *testing.T) {
+	m := machine(t)
+	is := func(want int) {
+		t.Helper()
+		if got := m.MemoryKills(id); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+	is(0)
+	for dir, file := range map[string]string{"": "memory.events", "memory": "memory.oom_control"} {
+		at := filepath.Join(m.Cgroups, dir, name, id)
+		text := "low 0\nmax 12\noom 2\noom_kill 2\noom_group_kill 0\n"
+		if dir != "" {
+			text = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"
+		}
+		if err := errors.Join(os.MkdirAll(at, 0o755), os.WriteFile(filepath.Join(at, file), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		is(killsIn(text))
+		if err := os.RemoveAll(filepath.Join(m.Cgroups, dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if killsIn("oom_kill 2") != 2 || killsIn("oom_kill x\n") != 0 {
+		t.Error("killsIn")
 	}
 }

@@ -49,8 +49,8 @@ func persist(do func() error) error {
 	return err
 }
 
-// removed tells whether an error is that of a folder that was removed before, or of a cgroup that was removed while it
-// was open. (Pure.)
+// removed reports whether an error is that of a folder that was removed before, or of a cgroup that was removed while
+// it was open. (Pure.)
 func removed(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
 // enterNew makes a cgroup with the one above it, and goes into it.

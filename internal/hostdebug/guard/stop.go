@@ -16,7 +16,7 @@ import (
 // stopped is the file that says who has stopped a session.
 func (m Machine) stopped(id string) string { return filepath.Join(m.Dir(id), "stopped") }
 
-// Stop ends a session. Its command is told to, which ends what runs, also what it is just about to start, and says by
+// Stop ends a session. Its command is signalled, which ends what runs, also what it is just about to start, and says by
 // whom; one that does not hear has its processes ended.
 func (m Machine) Stop(r Record, by string) error {
 	err := os.WriteFile(m.stopped(r.ID), []byte(by), 0o600)
@@ -41,7 +41,7 @@ func (m Machine) Stop(r Record, by string) error {
 	return nil
 }
 
-// holdsLock tells whether a session's command is the process that it says it is.
+// holdsLock reports whether a session's command is the process that it says it is.
 func (m Machine) holdsLock(r Record) bool {
 	dir := filepath.Join("/proc", strconv.Itoa(r.PID), "fd")
 	all, err := os.ReadDir(dir)
@@ -56,7 +56,7 @@ func (m Machine) holdsLock(r Record) bool {
 	return false
 }
 
-// StoppedBy tells who has stopped a session; nothing if nobody has.
+// StoppedBy is who has stopped a session; nothing if nobody has.
 func (m Machine) StoppedBy(id string) string {
 	text, err := os.ReadFile(m.stopped(id))
 	if err != nil {

@@ -32,7 +32,7 @@ const lookEvery = 32 << 20
 // What an entry takes beside the bytes that are read of it.
 const (
 	perFile = 4 << 10 // a file, or a folder, which is a block of the disk or more, and an inode
-	perByte = 64      // a byte of what is said of it, which is kept in memory until its layer is unpacked
+	perByte = 64      // a byte of its metadata, which is kept in memory until its layer is unpacked
 )
 
 // leastInodes of the disk's, in per cent, are not for images: with fewer, a node's kubelet sends pods away.
@@ -86,18 +86,18 @@ func (b *bounded) accept(h *tar.Header) (bool, error) {
 	if b.most <= 0 && b.spare <= 0 {
 		return true, nil
 	}
-	said := len(h.Name) + len(h.Linkname)
+	metadata := len(h.Name) + len(h.Linkname)
 	for k, v := range h.PAXRecords {
 		if strings.HasPrefix(k, "GNU.sparse.") {
 			return false, fmt.Errorf("%s is a file with holes in it, which are not unpacked here", h.Name)
 		}
-		said += len(k) + len(v)
+		metadata += len(k) + len(v)
 	}
 	folders, err := missing(b.dir, filepath.Dir(h.Name))
 	if err != nil {
 		return false, err
 	}
-	return true, b.use(int64(1+folders)*perFile + int64(said)*perByte)
+	return true, b.use(int64(1+folders)*perFile + int64(metadata)*perByte)
 }
 
 // missing is how many folders are made for a path below dir, whose links are followed within dir.

@@ -32,7 +32,7 @@ type Image struct {
 	// Keys are the credentials for registries, and Whose says where they are from, for a user whom one refuses.
 	Keys  authn.Keychain
 	Whose string
-	Note  func(format string, args ...any) // is told what takes time; nil: nobody is
+	Note  func(format string, args ...any) // is called with what takes time; may be nil
 
 	// Reach is how registries are asked; nil: as on a command line.
 	Reach http.RoundTripper

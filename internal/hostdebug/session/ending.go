@@ -18,7 +18,7 @@ import (
 // killed is the exit code of a command that was killed.
 const killed = 128 + int(syscall.SIGKILL)
 
-// gone tells whether the target's process has ended, which ends a debugger in its PID namespace too.
+// gone reports whether the target's process has ended, which ends a debugger in its PID namespace too.
 func (s *one) gone() bool {
 	return s.held != nil && over(s.held.pidfd, 0) == nil
 }
@@ -50,19 +50,37 @@ func exitOf(e *exec.ExitError) int {
 	return e.ExitCode()
 }
 
-// Told is the cause of a context that has ended because this process was told to end, for it may hear that before the
-// session does.
-type Told struct{ Signal syscall.Signal }
+// Signalled is the cause of a context that has ended because a signal has asked this process to end, which may come
+// before the session listens.
+type Signalled struct{ Signal syscall.Signal }
 
-func (t *Told) Error() string { return fmt.Sprintf("wherry was told to end (%s)", t.Signal) }
+func (t *Signalled) Error() string { return fmt.Sprintf("wherry was told to end (%s)", t.Signal) }
 
-func (t *Told) ended() (code int, why *Ended) { return 128 + int(t.Signal), &Ended{t.Error()} }
+func (t *Signalled) ended() (code int, why *Ended) { return 128 + int(t.Signal), &Ended{t.Error()} }
+
+// untilSignal is a context that ends when a signal asks this process to end, with the cause [Signalled].
+func untilSignal(parent context.Context) (ctx context.Context, deaf func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel(&Signalled{sig.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
 
 // calledOff is what a session has come to whose context has ended by a cause that has words; else why is nil.
 func calledOff(ctx context.Context) (code int, why *Ended) {
 	cause := context.Cause(ctx)
-	if told := (*Told)(nil); errors.As(cause, &told) {
-		return told.ended()
+	if signalled := (*Signalled)(nil); errors.As(cause, &signalled) {
+		return signalled.ended()
 	}
 	if errors.As(cause, &why) {
 		return killed, why
@@ -90,8 +108,8 @@ func (r Request) withoutKeeper() *Ended {
 	return &Ended{"its pod has ended"}
 }
 
-// endEarly ends the session at its time limit, or when this process is told to end. What it returns stops that, and
-// says whether it was so, with the exit code.
+// endEarly ends the session at its time limit, or when a signal asks this process to end. What it returns stops that,
+// and says whether it was so, with the exit code.
 func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) {
 	signals := make(chan os.Signal, 4)
 	// A terminal sends its signals to the command too, which decides what they mean to it.
@@ -111,7 +129,7 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 				if sig == syscall.SIGINT || sig == syscall.SIGQUIT {
 					continue
 				}
-				code, why = (&Told{sig.(syscall.Signal)}).ended()
+				code, why = (&Signalled{sig.(syscall.Signal)}).ended()
 			case <-limit:
 				code, why = killed, &Ended{fmt.Sprintf("its time limit of %s is over", s.req.TTL)}
 			case <-podGone:
@@ -136,7 +154,7 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 	}
 }
 
-// keeperGone tells when the process that stands for the pod has ended, until that is to be forgotten.
+// keeperGone signals when the process that stands for the pod has ended, until that is to be forgotten.
 func (s *one) keeperGone() (gone <-chan struct{}, forget func()) {
 	if s.keeper == nil {
 		return nil, func() {}
@@ -146,7 +164,7 @@ func (s *one) keeperGone() (gone <-chan struct{}, forget func()) {
 		s.note("the end of the pod is not noticed: " + err.Error())
 		return nil, func() {}
 	}
-	told, done := make(chan struct{}), make(chan struct{})
+	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		fds := []unix.PollFd{{Fd: int32(s.keeper.pidfd), Events: unix.POLLIN}, {Fd: int32(r.Fd()), Events: unix.POLLIN}}
@@ -156,12 +174,12 @@ func (s *one) keeperGone() (gone <-chan struct{}, forget func()) {
 				continue
 			}
 			if err == nil && fds[0].Revents != 0 {
-				close(told)
+				close(ended)
 			}
 			return
 		}
 	}()
-	return told, func() { w.Close(); <-done; r.Close() }
+	return ended, func() { w.Close(); <-done; r.Close() }
 }
 
 // endNow ends what runs. First runc, and it is waited for: it may be about to start what the guard then does not see.

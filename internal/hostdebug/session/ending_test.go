@@ -14,20 +14,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
 )
 
 // A session whose process is told to end says so, whoever hears it first; and one that is late says that.
 func TestCalledOff(t *testing.T) {
-	told := &Told{syscall.SIGTERM}
-	heard, words := told.ended()
+	signalled := &Signalled{syscall.SIGTERM}
+	heard, words := signalled.ended()
 	for _, test := range []struct {
 		cause error
 		code  int
 		why   string
 	}{
-		{told, heard, words.Error()},
-		{fmt.Errorf("x: %w", told), 143, "the session has ended: wherry was told to end (terminated)"},
+		{signalled, heard, words.Error()},
+		{fmt.Errorf("x: %w", signalled), 143, "the session has ended: wherry was told to end (terminated)"},
 		{&Ended{"it is late"}, killed, "the session has ended: it is late"},
 		{context.Canceled, 0, ""},
 	} {
@@ -68,8 +69,8 @@ func TestPrepared(t *testing.T) {
 func TestBegun(t *testing.T) {
 	dir := t.TempDir()
 	ready := false
-	s := &one{id: "0123456789ab", machine: guard.Machine{Run: filepath.Join(dir, "run")}, ready: func() { ready = true },
-		since: time.Now().UTC().Add(-10 * time.Minute), req: Request{TTL: time.Minute}}
+	s := &one{id: "0123456789ab", machine: guard.Machine{Run: filepath.Join(dir, "run")},
+		ready: func() { ready = true }, since: time.Now().UTC().Add(-10 * time.Minute), req: Request{TTL: time.Minute}}
 	if err := s.machine.Make(s.id); err != nil {
 		t.Fatal(err)
 	}
@@ -115,5 +116,44 @@ func TestWithoutKeeper(t *testing.T) {
 		if got := (Request{KeeperName: name}).withoutKeeper(); got.Why != want {
 			t.Errorf("%q: %q", name, got.Why)
 		}
+	}
+}
+
+// DA-04: a session that its memory limit has ended says so, and one of whose programs it has ended too.
+func TestOutOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		limit       int64
+		code, kills int
+		err, note   string
+	}{
+		{64 << 20, killed, 0, "", ""},
+		{64 << 20, killed, 1, "the session has ended: it has reached its memory limit of 64Mi (--memory)", ""},
+		{1_000_000, 0, 1, "", "one of its programs was killed: it has reached its memory limit of 1000000 (--memory)"},
+		{1500 << 10, 1, 3, "", "3 of its programs were killed: it has reached its memory limit of 1500Ki (--memory)"},
+		{0, killed, 1, "the session has ended: the machine has run out of memory", ""},
+	} {
+		note := ""
+		s := &one{req: Request{Wish: box.Wish{Memory: c.limit}, Note: func(text string) { note = text }}}
+		got := ""
+		if err := s.outOfMemory(c.code, c.kills); err != nil {
+			got = err.Error()
+		}
+		if got != c.err || note != c.note {
+			t.Errorf("%+v: %q, %q", c, got, note)
+		}
+	}
+}
+
+// DA-01: a session that is stopped while it starts, as soon as others see it, ends by that and not by the signal, and can say who has stopped
+// it.
+func TestToldInItsStart(t *testing.T) {
+	ctx, deaf := untilSignal(t.Context())
+	defer deaf()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	if code, why := calledOff(ctx); code != 128+int(syscall.SIGTERM) || why == nil {
+		t.Errorf("%d, %v", code, why)
 	}
 }

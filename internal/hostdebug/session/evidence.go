@@ -28,7 +28,7 @@ type knownState struct {
 	StartedAt  time.Time `json:"startedAt,omitzero"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	ExitCode   *int      `json:"exitCode,omitempty"`
-	Signal     string    `json:"signal,omitempty"` // that ended it, as far as its exit code tells
+	Signal     string    `json:"signal,omitempty"` // that ended it, as far as its exit code shows
 	OOMKilled  bool      `json:"oomKilled,omitempty"`
 	Error      string    `json:"error,omitempty"`
 }

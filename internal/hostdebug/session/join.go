@@ -76,7 +76,7 @@ func (h *held) open() error {
 	return err
 }
 
-// sameAsOurs tells whether a namespace is the one that this process is in.
+// sameAsOurs reports whether a namespace is the one that this process is in.
 func sameAsOurs(f *os.File, name string) (bool, error) {
 	theirs, err := f.Stat()
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *held) network() map[specs.LinuxNamespaceType]string {
 	return out
 }
 
-// ownsNetwork tells whether the network namespace belongs to the user namespace that is joined.
+// ownsNetwork reports whether the network namespace belongs to the user namespace that is joined.
 func (h *held) ownsNetwork() bool {
 	users := h.namespaces[specs.UserNamespace]
 	if users == nil {

@@ -82,7 +82,8 @@ func TestRunnable(t *testing.T) {
 	for command, want := range map[string]int{"tool": 0, "/bin/tool": 0, "link": 0, "text": exitcode.CannotRun,
 		"/bin": exitcode.CannotRun, "none": exitcode.NotFound, "./tool": 0, "./none": exitcode.NotFound,
 		"../bin/tool": 0, "bin/tool": exitcode.NotFound, "/none": exitcode.NotFound, "out": exitcode.NotFound} {
-		code, err := runnable(t.Context(), root, &specs.Process{Args: []string{command}, Env: []string{"PATH=/bin"}, Cwd: "/bin"})
+		code, err := runnable(t.Context(), root, &specs.Process{Args: []string{command}, Env: []string{"PATH=/bin"},
+			Cwd: "/bin"})
 		if code != want || (err == nil) != (want == 0) {
 			t.Errorf("%s: %d, %v", command, code, err)
 		}
@@ -105,8 +106,9 @@ func TestOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pidfd)
-	s := &one{held: &held{pidfd: pidfd}, req: Request{Target: &engines.Container{Target: target.Target{Engine: target.Docker,
-		Name: "web"}}}}
+	s := &one{held: &held{pidfd: pidfd},
+		req: Request{Target: &engines.Container{Target: target.Target{Engine: target.Docker,
+			Name: "web"}}}}
 	is := func(wantCode, code int, err error, words string) {
 		t.Helper()
 		if code != wantCode || (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
@@ -132,9 +134,9 @@ func TestOutcome(t *testing.T) {
 
 // DA-03: what is known of a container that has ended; a log that cannot be read is said, and hinders nothing.
 func TestEvidence(t *testing.T) {
-	c := &engines.Container{Target: target.Target{Engine: target.Docker, Name: "web"}, Name: "web", State: engines.Exited,
-		ExitCode: 137, OOMKilled: true, Started: time.Unix(100, 0), Finished: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Env: []string{"A=b\nc", `D=\`}}
+	c := &engines.Container{Target: target.Target{Engine: target.Docker, Name: "web"}, Name: "web",
+		State: engines.Exited, ExitCode: 137, OOMKilled: true, Started: time.Unix(100, 0),
+		Finished: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Env: []string{"A=b\nc", `D=\`}}
 	dir := filepath.Join(t.TempDir(), "web")
 	c.ReadLog = func(context.Context, int) (io.ReadCloser, error) { return nil, errors.New("it is broken") }
 	note, err := keepEvidence(t.Context(), c, dir, os.Getuid(), os.Getgid())
@@ -146,7 +148,8 @@ func TestEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got knownState
-	if err := json.Unmarshal(text, &got); err != nil || *got.ExitCode != 137 || got.Signal != "SIGKILL" || !got.OOMKilled ||
+	if err := json.Unmarshal(text, &got); err != nil || *got.ExitCode != 137 || got.Signal != "SIGKILL" ||
+		!got.OOMKilled ||
 		!got.StartedAt.IsZero() || got.FinishedAt.IsZero() {
 		t.Errorf("%s: %v", text, err)
 	}

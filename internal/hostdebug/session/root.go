@@ -3,51 +3,22 @@
 package session
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
-	"github.com/containerd/containerd/v2/pkg/archive"
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/mountfd"
-	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
 // rootfs is the debugger's root filesystem: where it is made, and where it is seen then.
 type rootfs struct{ made, seen string }
-
-// tools unpacks runc and the debugger's root filesystem, beside one another.
-func (s *one) tools(ctx context.Context, base, runc string) (fs rootfs, img box.Image, err error) {
-	var work errgroup.Group
-	// Not in the goroutines of the group, whose threads see the machine's mounts: what is written goes through
-	// descriptors that this thread has opened.
-	open, err := os.OpenFile(runc, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
-	if err != nil {
-		return fs, img, err
-	}
-	work.Go(func() error { return errors.Join(bundle.Embedded().WriteProgram(bundle.Runc, open), open.Close()) })
-	fs.seen = filepath.Join(base, "root")
-	fs.made = fs.seen
-	if err = os.Mkdir(fs.seen, 0o755); err == nil {
-		if s.req.Image == nil {
-			img, err = toolboxImage(), unpackToolbox(ctx, fs.made)
-		} else {
-			fs.made, img, err = s.unpackImage(ctx)
-		}
-	}
-	return fs, img, errors.Join(err, work.Wait())
-}
 
 // unpackImage unpacks the image that was asked for, on disk, as it may be larger than what memory is there for, where
 // nobody else comes to it.
@@ -82,69 +53,6 @@ func (s *one) present(fs rootfs, uid, gid int) error {
 		return s.cover(fd, fs.seen, uid, gid)
 	}
 	return mountfd.AttachPath(fd, fs.seen)
-}
-
-// cover shows a root filesystem such that what is written to it goes into the session's own memory file system, which
-// is bounded: who may debug a pod is not to fill the machine's disk. Where the kernel cannot, nothing is written.
-func (s *one) cover(fd int, at string, uid, gid int) error {
-	base := s.machine.Dir(s.id)
-	lower, upper, work := filepath.Join(base, "image"), filepath.Join(base, "changes"), filepath.Join(base, "work")
-	for _, dir := range []string{lower, upper, work} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := os.Lchown(upper, uid, gid); err != nil {
-		return err
-	}
-	if err := mountfd.AttachPath(fd, lower); err != nil {
-		return err
-	}
-	options := strings.Join([]string{"lowerdir=" + lower, "upperdir=" + upper, "workdir=" + work}, ",")
-	err := unix.Mount("overlay", at, "overlay", unix.MS_NODEV, options)
-	if err == nil {
-		return nil
-	}
-	s.note("the image's files cannot be changed here: " + err.Error())
-	again, err := mountfd.Clone(lower, false, false)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(again)
-	return mountfd.AttachPath(again, at)
-}
-
-// unpackToolbox unpacks the built-in image into a folder.
-func unpackToolbox(ctx context.Context, dir string) error {
-	open, _, err := bundle.Embedded().ToolboxImage()
-	if err != nil {
-		return err
-	}
-	file, err := open()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	image := tar.NewReader(file)
-	for {
-		h, err := image.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the built-in toolbox: %w", err)
-		}
-		if !strings.HasSuffix(h.Name, ".tar.gz") {
-			continue
-		}
-		layer, err := gzip.NewReader(image)
-		if err != nil {
-			return fmt.Errorf("the built-in toolbox: %w", err)
-		}
-		if _, err := archive.Apply(ctx, dir, layer); err != nil {
-			return fmt.Errorf("the built-in toolbox: %w", err)
-		}
-	}
 }
 
 // giveTo makes what the debugger may write to in its root filesystem that of the root of a user namespace.

@@ -22,7 +22,7 @@ import (
 )
 
 // exec runs the debugger by runc and waits for it.
-func (s *one) exec(ctx context.Context, runc, root, files string, img box.Image, streams Streams) (int, error) {
+func (s *one) exec(ctx context.Context, at tools, root, files string, img box.Image, streams Streams) (int, error) {
 	place := box.Place{Root: root, Files: files, Cgroup: guard.Cgroup(s.id), Hostname: s.hostname(),
 		OwnNetwork: true}
 	switch {
@@ -43,6 +43,7 @@ func (s *one) exec(ctx context.Context, runc, root, files string, img box.Image,
 	if code, err := runnable(ctx, root, spec.Process); err != nil {
 		return code, err
 	}
+	box.Through(spec, at.first)
 	if box.Filtered(s.req.Wish) {
 		spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
 	}
@@ -57,14 +58,14 @@ func (s *one) exec(ctx context.Context, runc, root, files string, img box.Image,
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600); err != nil {
 		return 0, err
 	}
-	return s.wait(ctx, runc, dir, streams)
+	return s.wait(ctx, at.runc, dir, streams)
 }
 
 // wait starts runc and waits for the command's end.
 func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int, error) {
 	log := filepath.Join(dir, "log.json")
 	cmd := exec.Command(runc, "--root", filepath.Join(dir, "state"), "--log", log, "--log-format", "json", "run",
-		"--no-new-keyring", "--bundle", dir, "wherry-debug-"+s.id)
+		"--no-new-keyring", "--preserve-fds", "1", "--bundle", dir, "wherry-debug-"+s.id)
 	cmd.Dir = "/"
 	// Should this process be killed, the guard ends the rest.
 	pidfd := -1
@@ -82,11 +83,18 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 		}
 		feeding = pipe
 	}
+	bye, err := s.farewell()
+	if err != nil {
+		return 0, err
+	}
+	defer bye.close()
+	cmd.ExtraFiles = []*os.File{bye.theirs}
 	restore := keepTerminal(streams.In)
 	defer restore()
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("runc: %w", err)
 	}
+	bye.hear()
 	if feeding != nil {
 		go func() {
 			_, _ = io.Copy(feeding.(io.Writer), streams.In) // its end is the command's business
@@ -96,7 +104,7 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 	defer unix.Close(pidfd)
 	s.begun()
 	early := s.endEarly(ctx, pidfd)
-	err := cmd.Wait()
+	err = cmd.Wait()
 	restore()
 	if code, ended := early(); ended != nil {
 		return code, ended
@@ -105,7 +113,11 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 	if err != nil && !errors.As(err, &exit) {
 		return 0, err
 	}
-	return s.outcome(exitOf(exit), runcTrouble(log))
+	code, err := s.outcome(exitOf(exit), runcTrouble(log))
+	if err != nil {
+		return code, err
+	}
+	return code, s.outOfMemory(code, bye.kills())
 }
 
 // outcome is what a session has come to, by the exit code of runc and what it says of a command that was not started.

@@ -50,13 +50,18 @@ type Request struct {
 	ID     string       // 12 hexadecimal digits; empty: one is made up
 	Record guard.Record // what there is to say of it beside what Run knows
 
+	Tools Tools
+	// Kit is a mount of which nobody has another use, in which the tools are ready under the names of KitRunc and
+	// KitToolbox; nil: they are unpacked.
+	Kit *os.File
+
 	Image    Image // nil: the built-in toolbox
 	Bounded  bool  // what is written into the image's files is kept in memory, and not more than fits there
 	Wish     box.Wish
 	Writable bool          // the target's files
 	TTL      time.Duration // of the command, once it runs; 0: as long as it takes
 	Within   time.Duration // the command is to run, with all that comes before it; 0: as long as it takes
-	Note     func(string)  // is told what the user should know; may be nil
+	Note     func(string)  // is called with what the user should know; may be nil
 	Self     string        // the program that guards: wherry
 	Errors   *os.File      // where the guard says what it cannot remove; nil: nowhere
 }
@@ -81,6 +86,7 @@ type one struct {
 	held    *held // of the target; nil: there is no process
 	keeper  *held // nil: there is none
 	beside  []neighbour
+	again   func() error // the answer to Again; nothing of the target is shown before it
 	since   time.Time
 	ready   func() // the command runs: nothing that comes before it can be late any more
 
@@ -97,6 +103,9 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 		return 0, errors.New("debugging containers of this machine needs root: run it with sudo")
 	}
 	s := &one{req: req, machine: guard.Here(), since: time.Now().UTC()}
+	// before others see the session: whoever stops it signals this process, also in its start
+	ctx, deaf := untilSignal(ctx)
+	defer deaf()
 	if err := s.begin(); err != nil {
 		return 0, err
 	}
@@ -260,9 +269,11 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 			return 0, err
 		}
 	}
-	runc := filepath.Join(base, "runc")
-	fs, img, err := s.tools(ctx, base, runc)
+	at, fs, img, err := s.prepare(ctx, base)
 	if err != nil {
+		return 0, err
+	}
+	if err := s.again(); err != nil {
 		return 0, err
 	}
 	files := filepath.Join(base, "files")
@@ -281,7 +292,7 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 	if err := s.present(fs, uid, gid); err != nil {
 		return 0, err
 	}
-	return s.exec(ctx, runc, fs.seen, files, img, streams)
+	return s.exec(ctx, at, fs.seen, files, img, streams)
 }
 
 // treeSize bounds a session's memory file system: the programs, and what its shell writes.
@@ -300,9 +311,4 @@ func privateMounts(at string) error {
 		return fmt.Errorf("a file system for the session: %w", err)
 	}
 	return nil
-}
-
-// toolboxImage is what runs from the built-in image.
-func toolboxImage() box.Image {
-	return box.Image{Command: []string{"/bin/sh"}, Env: []string{"PATH=/bin", "HOME=/root"}, WorkDir: "/"}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 )
@@ -43,8 +44,11 @@ func (s *one) holdAll(ctx context.Context) (err error) {
 		}
 		s.beside = append(s.beside, n)
 	}
-	if s.req.Again != nil {
-		return s.req.Again(ctx)
+	s.again = func() error { return nil }
+	if s.req.Again != nil { // meanwhile, what needs no answer is done
+		answer := make(chan error, 1)
+		go func() { answer <- s.req.Again(ctx) }()
+		s.again = sync.OnceValue(func() error { return <-answer })
 	}
 	return nil
 }

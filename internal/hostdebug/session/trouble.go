@@ -47,7 +47,7 @@ func lastError(log []byte) string {
 	return last
 }
 
-// runnable tells in a shell's words, and with its codes, that a process cannot be run from a root filesystem.
+// runnable returns a shell's message and exit code if a process cannot be run from a root filesystem.
 func runnable(ctx context.Context, root string, p *specs.Process) (code int, err error) {
 	if len(p.Args) == 0 {
 		return exitcode.CannotRun, errors.New("no command: the image has none of its own, so give one after --")

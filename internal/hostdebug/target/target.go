@@ -34,6 +34,7 @@ func forms() map[Engine]string {
 
 // Help is a line for each form, for a command's help.
 const Help = `  POD                      a pod, of a Wherry server or of another cluster
+  deployment/NAME          the newest running pod of a Deployment; so with statefulset, daemonset, replicaset, job, service
   node/NAME                a node of a Wherry server
   docker:NAME              a container of Docker: name, or the beginning of its ID
   podman:NAME              a container of podman

@@ -97,7 +97,7 @@ func (b *Book) makeRoom() {
 // Forget drops all that is remembered.
 func (b *Book) Forget() { b.rings = nil }
 
-// Of tells what a pod has asked, the oldest first.
+// Of returns what a pod has asked, the oldest first.
 func (b *Book) Of(uid string) (all []Asked) {
 	r := b.rings[uid]
 	if r == nil {

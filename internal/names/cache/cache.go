@@ -129,7 +129,7 @@ func Checked(message []byte, id uint16, question dnsmessage.Question) (dnsmessag
 	return h, nil
 }
 
-// lifetime tells how long an answer may be kept, and where in it the times to live are.
+// lifetime is how long an answer may be kept, and where in it the times to live are.
 func lifetime(message []byte) (life time.Duration, ttls []int, ok bool) {
 	var p dnsmessage.Parser
 	h, err := p.Start(message)

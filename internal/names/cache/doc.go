@@ -3,7 +3,7 @@
 // Package cache keeps for a while what other resolvers have answered, as they wrote it.
 //
 // [Cache] is the one type: Put keeps an answer, Get makes one of it for another query, with the time that it has been
-// kept taken off its records' time to live. [Checked] tells an answer from what somebody else sent.
+// kept taken off its records' time to live. [Checked] refuses messages that are not the answer to a query.
 //
 // The law: it is pure, and small: a bounded number of answers, none kept longer than it says or than [Longest]. An
 // answer is kept for those that ask in the very same way.

@@ -4,8 +4,8 @@
 // it.
 //
 // [Start] finds the resolver of a data folder or starts one, in place of one of another program or another address; the
-// sockets, and so every question, pass from one to the other. [Link] tells it the world, as a whole whenever it has
-// connected and then change by change ([Link.Tell]). [Ask] is for who wants to know what a pod has asked, [End] for who
+// sockets, and so every question, pass from one to the other. [Link] sends it the world, as a whole whenever it has
+// connected and then change by change ([Link.Send]). [Ask] is for who wants to know what a pod has asked, [End] for who
 // wants no resolver.
 //
 // Its law: the resolver is never stopped because its server stops.

@@ -31,10 +31,11 @@ type Link struct {
 	log      *slog.Logger
 
 	mu   sync.Mutex
-	conn net.Conn // nil: the world is told as a whole when there is one again
+	conn net.Conn // nil: the world is sent as a whole when there is one again
 }
 
-// New makes a link. all is the world as it is; moved is told where pods are answered whenever the link has connected.
+// New makes a link. all is the world as it is; moved is called with where pods are answered whenever the link has
+// connected.
 func New(r Resolver, s wire.Settings, all func() []names.Change, moved func(context.Context, wire.Hello) error,
 	log *slog.Logger) *Link {
 	return &Link{resolver: r, settings: s, all: all, moved: moved, log: log}
@@ -74,7 +75,7 @@ func (l *Link) during(ctx context.Context) error {
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	if err := l.tellAll(c); err != nil {
+	if err := l.sendAll(c); err != nil {
 		return err
 	}
 	defer l.disconnected()
@@ -82,17 +83,17 @@ func (l *Link) during(ctx context.Context) error {
 		return err
 	}
 	for {
-		var told wire.Told
-		if err := lines.Read(&told); err != nil {
+		var notice wire.Notice
+		if err := lines.Read(&notice); err != nil {
 			return err
 		}
-		if told.Trouble != "" {
-			l.log.Warn("names outside of the cluster", "trouble", told.Trouble)
+		if notice.Trouble != "" {
+			l.log.Warn("names outside of the cluster", "trouble", notice.Trouble)
 		}
 	}
 }
 
-func (l *Link) tellAll(c net.Conn) error {
+func (l *Link) sendAll(c net.Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = c.SetWriteDeadline(time.Now().Add(2 * write))
@@ -119,8 +120,8 @@ func (l *Link) disconnected() {
 	l.conn = nil
 }
 
-// Tell tells what current returns. Without a resolver nothing is told: it is told all when it is there.
-func (l *Link) Tell(current func() names.Change) {
+// Send sends what current returns. Without a resolver nothing is sent: it gets everything when it is there.
+func (l *Link) Send(current func() names.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == nil {
@@ -129,7 +130,7 @@ func (l *Link) Tell(current func() names.Change) {
 	change := current()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(write))
 	if err := wire.Write(l.conn, wire.Line{Change: &change}); err != nil {
-		l.conn.Close() // what was not told is told with all the rest
+		l.conn.Close() // what was not sent is sent with all the rest
 		l.conn = nil
 	}
 }

@@ -146,14 +146,14 @@ func one() []names.Change { return []names.Change{service("a")} }
 func TestOutlives(t *testing.T) {
 	r := wanted(t)
 	l, at, stop := fed(t, r, one)
-	l.Tell(func() names.Change { return service("b") })
+	l.Send(func() names.Change { return service("b") })
 	until(t, at, "b", dnsmessage.RCodeSuccess)
-	l.Tell(func() names.Change { c := service("b"); c.Gone = true; return c })
+	l.Send(func() names.Change { c := service("b"); c.Gone = true; return c })
 	until(t, at, "b", dnsmessage.RCodeNameError)
 	first := who(t, r).PID
 	stop()
 	answers(t, at, "a", dnsmessage.RCodeSuccess)
-	l.Tell(func() names.Change { t.Error("something is told to nobody"); return names.Change{} })
+	l.Send(func() names.Change { t.Error("something is told to nobody"); return names.Change{} })
 
 	if again := started(t, r); again != at || who(t, r).PID != first {
 		t.Errorf("it was found at %v, process %d; it was at %v, process %d", again, who(t, r).PID, at, first)

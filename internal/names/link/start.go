@@ -31,7 +31,7 @@ type Resolver struct {
 	Dir     string     // its folder
 	Address netip.Addr // where pods are answered
 	Command []string   // what starts it
-	Program string     // tells this program from others
+	Program string     // identifies this build of the program
 }
 
 // Start returns where the resolver answers, when it does. started is false if it was at work already.
@@ -70,24 +70,24 @@ func (r Resolver) run(ctx context.Context) error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return fmt.Errorf("resolver: %w", err)
 	}
-	said := filepath.Join(r.Dir, "output")
-	out, err := os.OpenFile(said, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	output := filepath.Join(r.Dir, "output")
+	out, err := os.OpenFile(output, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("resolver: %w", err)
 	}
 	defer out.Close()
-	ready, told, err := os.Pipe()
+	ready, signal, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("resolver: %w", err)
 	}
 	defer ready.Close()
 	cmd := exec.Command(r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], r.Dir, r.Address.String(),
 		r.Program)...)
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Dir = out, out, []*os.File{told}, "/"
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Dir = out, out, []*os.File{signal}, "/"
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
-	told.Close()
+	signal.Close()
 	if err != nil {
 		return fmt.Errorf("resolver: %w", err)
 	}
@@ -98,11 +98,11 @@ func (r Resolver) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if _, err := io.ReadFull(ready, make([]byte, len("ready\n"))); err != nil {
-		text, _ := os.ReadFile(said) // without it there is only the error
+		text, _ := os.ReadFile(output) // without it there is only the error
 		if line := strings.TrimSpace(string(text)); line != "" {
 			return fmt.Errorf("resolver: %s", line)
 		}
-		return fmt.Errorf("resolver: it does not answer: %w (what it says is in %s)", err, said)
+		return fmt.Errorf("resolver: it does not answer: %w (what it says is in %s)", err, output)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func End(ctx context.Context, dir string) error {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(talk))
-	var more wire.Told
+	var more wire.Notice
 	if err := lines.Read(&more); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) || !awaitLock(dir) {
 		return fmt.Errorf("the resolver of %s does not end: end process %d", dir, hello.PID)
 	}

@@ -39,7 +39,7 @@ func Slice(s *discoveryv1.EndpointSlice) names.Slice {
 	}
 	for _, p := range s.Ports {
 		if p.Port == nil {
-			continue // any port, which has no number to tell
+			continue // any port, which has no number
 		}
 		port := names.Port{Protocol: "tcp", Number: uint16(*p.Port)}
 		if p.Name != nil {
@@ -103,7 +103,7 @@ func addresses(texts []string) (out []netip.Addr) {
 	return out
 }
 
-// protocol is as names have it. One that is not said is TCP.
+// protocol is as names have it. The default is TCP.
 func protocol(p corev1.Protocol) string {
 	if p == "" {
 		p = corev1.ProtocolTCP

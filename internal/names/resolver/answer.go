@@ -123,7 +123,7 @@ func (a answerer) whole(ctx context.Context, packet []byte, from netip.Addr) []b
 	return a.ask(ctx, q, true)
 }
 
-// kept answers with what another resolver has said before.
+// kept answers with what another resolver has answered before.
 func (a answerer) kept(q asking) ([]byte, bool) {
 	if q.reply.Follow != "" {
 		return nil, false
@@ -149,7 +149,7 @@ func (a answerer) ask(ctx context.Context, q asking, stream bool) []byte {
 	switch {
 	case err != nil && q.reply.Follow == "":
 		return a.fail(q, dnsmessage.RCodeServerFailure, err.Error())
-	case err != nil: // what is known is said: some clients ask for the rest themselves
+	case err != nil: // what is known is answered: some clients ask for the rest themselves
 		q.reply.Code = dnsmessage.RCodeServerFailure
 		return a.pack(q, err.Error())
 	case q.reply.Follow == "":
@@ -168,7 +168,7 @@ func (a answerer) ask(ctx context.Context, q asking, stream bool) []byte {
 	return a.pack(q, from)
 }
 
-// foreign hands on what another resolver has said. What does not fit is asked for again over TCP.
+// foreign hands on what another resolver has answered. What does not fit is asked for again over TCP.
 func (a answerer) foreign(q asking, message []byte, from string) []byte {
 	a.state.remember(q.from, asked.Note{At: q.at, Took: time.Since(q.at), Name: q.query.Name(),
 		Type: q.query.Question.Type, From: from, Message: message})

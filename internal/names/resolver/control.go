@@ -69,7 +69,7 @@ func (p *process) converse(ctx context.Context, c net.Conn) {
 	}
 }
 
-// feed takes what a server tells until it goes.
+// feed takes what a server sends until it goes.
 func (p *process) feed(c net.Conn, lines *wire.Reader) {
 	troubles, done := p.state.troubles()
 	gone := make(chan struct{})
@@ -81,12 +81,12 @@ func (p *process) feed(c net.Conn, lines *wire.Reader) {
 			case <-gone:
 				return
 			case t := <-troubles:
-				_ = wire.Write(c, wire.Told{Trouble: t})
+				_ = wire.Write(c, wire.Notice{Trouble: t})
 			}
 		}
 	}()
 	settings := p.state.now()
-	var whole *names.World // while one is being told
+	var whole *names.World // while one is being received
 	for {
 		var l wire.Line
 		if lines.Read(&l) != nil {
@@ -139,7 +139,7 @@ func (p *process) handOver(c net.Conn, hello wire.Hello) {
 	p.ended()
 }
 
-// hasLeft tells whether a newer resolver has taken over.
+// hasLeft reports whether a newer resolver has taken over.
 func (p *process) hasLeft() bool {
 	select {
 	case <-p.left:

@@ -51,7 +51,7 @@ type forwarder struct {
 	loops  map[netip.AddrPort]bool
 }
 
-// stamp tells whether the files have changed.
+// stamp reports whether the files have changed.
 type stamp struct {
 	file       string
 	service    netip.Addr
@@ -84,8 +84,8 @@ func (f *forwarder) kept(q names.Query) ([]byte, bool) {
 	return f.cache.Get(q, time.Now())
 }
 
-// ask asks on. Who asks the same at the same time is told the same: a question that comes back to us, whichever way it
-// has gone, waits for itself and does not go round.
+// ask asks on. Clients that ask the same at the same time get the same answer: a question that comes back to us,
+// whichever way it has gone, waits for itself and does not go round.
 func (f *forwarder) ask(ctx context.Context, q names.Query, stream bool) (message []byte, from string, err error) {
 	if message, ok := f.kept(q); ok {
 		return message, "kept", nil
@@ -203,7 +203,7 @@ func oneExchange(ctx context.Context, network string, at netip.AddrPort,
 	}
 }
 
-// plain leaves out of a network's error what is said already.
+// plain leaves out of a network's error what the message has already.
 func plain(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		if op.Timeout() {
@@ -286,7 +286,7 @@ func (f *forwarder) probe(ctx context.Context, r netip.AddrPort) {
 	}()
 }
 
-// probed tells whether a name is a probe of ours: then its resolver asks us.
+// probed reports whether a name is a probe of ours: then its resolver asks us.
 func (f *forwarder) probed(name string) bool {
 	if len(name) != 33 || strings.Count(name, ".") != 1 {
 		return false

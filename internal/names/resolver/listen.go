@@ -135,7 +135,7 @@ func (l *listener) serve(ctx context.Context) {
 	l.readers.Go(func() { l.connections(ctx) })
 }
 
-// left tells whether an error is the end of the reading.
+// left reports whether an error is the end of the reading.
 func (l *listener) left(err error) bool {
 	select {
 	case <-l.leaving:

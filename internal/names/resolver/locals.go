@@ -16,7 +16,7 @@ type locals struct {
 	looked time.Time
 }
 
-// has tells whether an address is the machine's. They are read again for one that is not, though not at each.
+// has reports whether an address is the machine's. They are read again for one that is not, though not at each.
 func (l *locals) has(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return true

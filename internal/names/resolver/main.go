@@ -30,8 +30,8 @@ const (
 	saveRest = time.Second
 )
 
-// Main is the process: its arguments are its folder, the address that it answers at, and what tells its program from
-// others. What goes wrong is written to out; ready is told when it answers.
+// Main is the process: its arguments are its folder, the address that it answers at, and what identifies its build
+// of the program. What goes wrong is written to out; it reports on file descriptor 3 that it answers.
 func Main(args []string, out io.Writer) int {
 	debug.SetGCPercent(pace)
 	debug.SetMemoryLimit(memory)
@@ -86,7 +86,7 @@ func (p *process) run(ctx context.Context, address netip.Addr) error {
 	defer p.lock.Close()
 	picture, err := load(p.dir)
 	if err != nil {
-		fmt.Fprintln(p.out, "warning: the last picture of the world cannot be read:", err)
+		fmt.Fprintln(p.out, "warning: the saved DNS data cannot be read:", err)
 	}
 	p.state, p.left = newState(picture), make(chan struct{})
 	if p.listen, err = listenAt(address, picture.Address, taken); err != nil {
@@ -130,7 +130,7 @@ func lock(dir string) (*os.File, error) {
 // readyFile is the descriptor at which whoever has started the process waits for it.
 const readyFile = 3
 
-// ready tells it.
+// ready reports that.
 func ready() {
 	f := os.NewFile(readyFile, "ready")
 	if f == nil {
@@ -178,7 +178,7 @@ func (p *process) keepFile(ctx context.Context) {
 	}
 }
 
-// save writes the world. A disk that is full costs nothing but that: the server tells all of it again.
+// save writes the world. A disk that is full costs nothing but that: the server sends all of it again.
 func (p *process) save() {
 	picture, ok := p.state.picture()
 	if !ok || p.hasLeft() { // the file is the other one's then
@@ -194,7 +194,7 @@ func (p *process) save() {
 		err = os.Rename(tmp, pictureFile(p.dir))
 	}
 	if err != nil {
-		fmt.Fprintln(p.out, "warning: the picture of the world cannot be kept:", err)
+		fmt.Fprintln(p.out, "warning: the DNS data cannot be saved:", err)
 	}
 }
 

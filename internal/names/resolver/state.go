@@ -17,7 +17,7 @@ type state struct {
 	changed chan struct{} // the file is to be written
 
 	mu       sync.RWMutex
-	world    *names.World // nil: nobody has told yet
+	world    *names.World // nil: none was received yet
 	settings wire.Settings
 
 	book struct {
@@ -25,7 +25,7 @@ type state struct {
 		asked.Book
 	}
 
-	told struct {
+	reported struct {
 		sync.Mutex
 		troubles []string
 		listen   []chan string
@@ -98,7 +98,7 @@ func (s *state) now() wire.Settings {
 	return s.settings
 }
 
-// of tells whose address it is, of the pods; nothing if it is none's, or nothing is remembered.
+// of is the UID of the pod whose address it is; "" if it is none's, or nothing is remembered.
 func (s *state) of(ip netip.Addr) (uid string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -111,7 +111,7 @@ func (s *state) of(ip netip.Addr) (uid string) {
 	return ""
 }
 
-// inside tells whether an address is a pod's, a service's or a node's, which nobody knows before there is a world.
+// inside reports whether an address is a pod's, a service's or a node's, which nobody knows before there is a world.
 func (s *state) inside(ip netip.Addr) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -139,15 +139,15 @@ func (s *state) asked(uid string) wire.Answer {
 	return wire.Answer{Asked: s.book.Of(uid)}
 }
 
-// trouble tells people, by way of the server, once.
+// trouble has the server log a problem, once.
 func (s *state) trouble(text string) {
-	s.told.Lock()
-	defer s.told.Unlock()
-	if slices.Contains(s.told.troubles, text) {
+	s.reported.Lock()
+	defer s.reported.Unlock()
+	if slices.Contains(s.reported.troubles, text) {
 		return
 	}
-	s.told.troubles = append(s.told.troubles, text)
-	for _, c := range s.told.listen {
+	s.reported.troubles = append(s.reported.troubles, text)
+	for _, c := range s.reported.listen {
 		select {
 		case c <- text:
 		default: // it does not listen
@@ -157,23 +157,23 @@ func (s *state) trouble(text string) {
 
 // calm forgets troubles: their cause may be gone.
 func (s *state) calm() {
-	s.told.Lock()
-	defer s.told.Unlock()
-	s.told.troubles = nil
+	s.reported.Lock()
+	defer s.reported.Unlock()
+	s.reported.troubles = nil
 }
 
 // troubles hands out what there is and what comes, until done is called.
 func (s *state) troubles() (texts <-chan string, done func()) {
-	s.told.Lock()
-	defer s.told.Unlock()
+	s.reported.Lock()
+	defer s.reported.Unlock()
 	c := make(chan string, 16)
-	for _, t := range s.told.troubles[:min(len(s.told.troubles), cap(c))] {
+	for _, t := range s.reported.troubles[:min(len(s.reported.troubles), cap(c))] {
 		c <- t
 	}
-	s.told.listen = append(s.told.listen, c)
+	s.reported.listen = append(s.reported.listen, c)
 	return c, func() {
-		s.told.Lock()
-		defer s.told.Unlock()
-		s.told.listen = slices.DeleteFunc(s.told.listen, func(o chan string) bool { return o == c })
+		s.reported.Lock()
+		defer s.reported.Unlock()
+		s.reported.listen = slices.DeleteFunc(s.reported.listen, func(o chan string) bool { return o == c })
 	}
 }

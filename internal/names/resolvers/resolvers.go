@@ -43,7 +43,7 @@ func Choose(text, behind string, own func(netip.Addr) bool) (c Choice) {
 	return c
 }
 
-// stub tells whether an address is one that systemd-resolved listens on.
+// stub reports whether an address is one that systemd-resolved listens on.
 func stub(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{127, 0, 0, 53}) || a == netip.AddrFrom4([4]byte{127, 0, 0, 54})
 }

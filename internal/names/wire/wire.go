@@ -38,7 +38,7 @@ type Want struct {
 // Hello says who answers.
 type Hello struct {
 	Protocol int            `json:"protocol"`
-	Program  string         `json:"program"` // tells one build from another
+	Program  string         `json:"program"` // identifies the build
 	PID      int            `json:"pid"`
 	Address  netip.AddrPort `json:"address"` // where pods are answered, over UDP and TCP
 }
@@ -62,8 +62,8 @@ type Line struct {
 	End      bool            `json:"end,omitempty"`
 }
 
-// Told is what the resolver says.
-type Told struct {
+// Notice is what the resolver sends.
+type Notice struct {
 	Trouble string `json:"trouble,omitempty"` // for people
 }
 

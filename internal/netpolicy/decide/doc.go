@@ -6,7 +6,7 @@
 //
 // Pure.
 //
-// A [World] is told of one object after the other; its [World.Tables] are what the kernel should have, and [Diff] is
+// A [World] gets one object after the other; its [World.Tables] are what the kernel should have, and [Diff] is
 // what makes of the tables that are there those that should be. [World.Judge] answers for one connection, with reasons,
 // from the policies themselves.
 //

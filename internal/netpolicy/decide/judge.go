@@ -120,7 +120,7 @@ func (w *World) portNames(c Connection) (out []string) {
 	return out
 }
 
-// passes tells whether a rule lets the other end and the port pass. The port has these names where the packet goes.
+// passes reports whether a rule lets the other end and the port pass. The port has these names where the packet goes.
 func (r rule) passes(w *World, other end, proto Proto, number uint16, names ...string) bool {
 	who := len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p peer) bool {
 		if p.pods == nil {

@@ -65,7 +65,7 @@ func (w *World) readPod(p *corev1.Pod) *pod {
 	return out
 }
 
-// same tells whether nothing that matters has changed.
+// same reports whether nothing that matters has changed.
 func (p *pod) same(o *pod) bool {
 	return p.uid == o.uid && p.elsewhere == o.elsewhere && p.created.Equal(o.created) &&
 		maps.Equal(p.labels, o.labels) &&

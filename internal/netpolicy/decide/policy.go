@@ -61,8 +61,8 @@ func (g *group) set() string {
 	return prefixPeers + Print(of, g.pods.String())
 }
 
-// has tells whether a pod belongs to it. A namespace that is not known yet has no labels that anything could match, nor
-// lacks any.
+// has reports whether a pod belongs to it. A namespace that is not known yet has no labels that anything could match,
+// nor lacks any.
 func (g *group) has(w *World, namespace string, of labels.Labels) bool {
 	if g.namespaces == nil {
 		return namespace == g.namespace && g.pods.Matches(of)

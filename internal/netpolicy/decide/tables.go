@@ -43,7 +43,7 @@ const (
 	SCTP Proto = unix.IPPROTO_SCTP
 )
 
-// ProtoOf is a protocol as the API names it. One that is not said is TCP.
+// ProtoOf is a protocol as the API names it. The default is TCP.
 func ProtoOf(p corev1.Protocol) Proto {
 	switch p {
 	case corev1.ProtocolUDP:
@@ -130,7 +130,7 @@ type Block struct {
 	Except []netip.Prefix
 }
 
-// Has tells whether an address is in it.
+// Has reports whether an address is in it.
 func (b Block) Has(a netip.Addr) bool {
 	return b.CIDR.IsValid() && b.CIDR.Contains(a) &&
 		!slices.ContainsFunc(b.Except, func(p netip.Prefix) bool { return p.Contains(a) })

@@ -299,7 +299,7 @@ func (w *World) disuse(p *policy) {
 	}
 }
 
-// acquire counts a use and tells whether it is the first.
+// acquire counts a use and reports whether it is the first.
 func acquire[T any](all map[string]*counted[T], name string, what T) bool {
 	c := all[name]
 	if c == nil {
@@ -310,7 +310,7 @@ func acquire[T any](all map[string]*counted[T], name string, what T) bool {
 	return c.uses == 1
 }
 
-// release counts down and tells whether it was the last use.
+// release counts down and reports whether it was the last use.
 func release[T any](all map[string]*counted[T], name string) bool {
 	c := all[name]
 	c.uses--

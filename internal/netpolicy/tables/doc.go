@@ -5,7 +5,7 @@
 // not, or the other way round.
 //
 // [Host] names the node's network; its Read says what there is, its Make makes it what it should be, and its Watch
-// tells when somebody else has changed it. Everything is in two tables of its own:
+// signals when somebody else has changed it. Everything is in two tables of its own:
 //
 //	table inet wherry-<bridge>/policies {
 //	  map in4, out4    { type ipv4_addr : verdict }       each pod's address: accept, or goto its profile

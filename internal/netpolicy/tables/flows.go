@@ -32,8 +32,8 @@ func address(ip net.IP) netip.Addr {
 	return a.Unmap()
 }
 
-// Forget has the kernel forget the flows of UDP that are forbidden. The machine's own are not, whatever is said of its
-// addresses: it always reaches its pods, and an answer without its flow would be judged as what the pod begins.
+// Forget has the kernel forget the flows of UDP that are forbidden. The machine's own are not, whatever policies say of
+// its addresses: it always reaches its pods, and an answer without its flow would be judged as what the pod begins.
 func (Host) Forget(is func(Flow) bool) error {
 	own, err := ownAddresses()
 	if err != nil {

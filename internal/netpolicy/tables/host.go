@@ -59,7 +59,7 @@ func (h Host) open() (*table, error) {
 
 func (t *table) close() { _ = t.conn.CloseLasting() }
 
-// Watch tells when another process has changed our tables, by a token in the channel that it returns, until ctx ends.
+// Watch signals when another process has changed our tables, by a token in the channel that it returns, until ctx ends.
 // When no notice can be received any more, an error comes from the other channel.
 func (h Host) Watch(ctx context.Context) (<-chan struct{}, <-chan error, error) {
 	return netfilter.Watch(ctx, h.Name())

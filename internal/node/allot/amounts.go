@@ -68,7 +68,7 @@ func limitOf(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName) res
 
 // Pod is what the pod's own cgroup is given, by its effective resources (SC-14): a weight by the CPU request; a quota
 // and a memory limit only if every container of the pod has one, as otherwise those without one may use what the node
-// has. What its status tells does not count: pod is what has been set aside for it.
+// has. Its status does not count: pod is what has been set aside for it.
 func Pod(pod *corev1.Pod) Amounts {
 	pod = &corev1.Pod{Spec: pod.Spec}
 	if podspec.QOSClass(pod) == corev1.PodQOSBestEffort {
@@ -85,7 +85,7 @@ func (a Amounts) Unbound() Amounts {
 	return a
 }
 
-// Same tells whether the kernel gives the same. Weights of cgroup v2 are coarser than shares.
+// Same reports whether the kernel gives the same. Weights of cgroup v2 are coarser than shares.
 func (a Amounts) Same(b Amounts) bool {
 	return a.Quota == b.Quota && a.Memory == b.Memory && (a.Shares == b.Shares || Weight(a.Shares) == Weight(b.Shares))
 }
@@ -104,7 +104,7 @@ func looser(a, b int64) int64 {
 	return max(a, b)
 }
 
-// Tightens tells whether to has a limit that is below a's.
+// Tightens reports whether to has a limit that is below a's.
 func (a Amounts) Tightens(to Amounts) bool {
 	return looser(a.Quota, to.Quota) != to.Quota || looser(a.Memory, to.Memory) != to.Memory
 }

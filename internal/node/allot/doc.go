@@ -4,7 +4,7 @@
 // limits of a spec as weights, quotas and bytes ([Amounts]), and back.
 //
 // Its law: the amounts of a container are those of its own requests and limits; where it has no limit, the limit of the
-// pod as a whole counts (KEP-2837). What a status tells is what the spec says for as long as the kernel gives just
+// pod as a whole counts (KEP-2837). A status shows what the spec says for as long as the kernel gives just
 // that, and what the kernel gives otherwise.
 //
 // Pure.

@@ -5,7 +5,7 @@ package allot
 import corev1 "k8s.io/api/core/v1"
 
 // Size is what a container was made with: CPU in thousandths, memory in bytes, 0 for none. It is more than [Amounts],
-// since the kernel is told nothing of the memory that is requested.
+// since memory requests are not set in the kernel.
 type Size struct {
 	CPURequest    int64 `json:"cpuRequest,omitempty"`
 	CPULimit      int64 `json:"cpuLimit,omitempty"`
@@ -30,7 +30,7 @@ func (s Size) Amounts() Amounts {
 	return a
 }
 
-// Restarts tells whether a container that was made with this size has to be made again to have another one, by its
+// Restarts reports whether a container that was made with this size has to be made again to have another one, by its
 // resize policy.
 func (s Size) Restarts(to Size, policies []corev1.ContainerResizePolicy) bool {
 	for _, p := range policies {

@@ -118,6 +118,30 @@ func TestPL08ResourcesOfPod(t *testing.T) {
 	}
 }
 
+// PL-23, PL-30: a container without limits of huge pages has those of its pod, of each size by itself.
+func TestHugePagesOfThePod(t *testing.T) {
+	silent, own := container("a", "", ""), container("b", "", "hugepages-1Gi=1Gi")
+	p := pod("u", silent, own)
+	p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("6Mi"),
+		"hugepages-1Gi": resource.MustParse("2Gi")}}
+	node := Node{MemoryCapacity: 1000 << 20, HugePageSizes: []string{"2MB", "1GB"}}
+	for _, row := range []struct {
+		c    *corev1.Container
+		want string
+	}{
+		{&silent, "1GB=2147483648 2MB=6291456"},
+		{&own, "1GB=1073741824 2MB=6291456"},
+	} {
+		var got []string
+		for _, l := range ContainerResources(p, row.c, node).HugepageLimits {
+			got = append(got, fmt.Sprintf("%s=%d", l.PageSize, l.Limit))
+		}
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("container %s: %v, want %s", row.c.Name, got, row.want)
+		}
+	}
+}
+
 func TestPL08ContainerResources(t *testing.T) {
 	c := container("a", "cpu=100m memory=100Mi", "cpu=500m memory=200Mi hugepages-1Gi=2Gi")
 	p := pod("u", c)

@@ -3,8 +3,10 @@
 package cgroup
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -98,7 +100,7 @@ func ContainerResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtim
 			r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
 		}
 	}
-	for size, bytes := range hugePages(c.Resources.Limits, node.HugePageSizes) {
+	for size, bytes := range hugePages(pageLimits(pod, c), node.HugePageSizes) {
 		r.HugepageLimits = append(r.HugepageLimits, &runtimeapi.HugepageLimit{PageSize: size, Limit: uint64(bytes)})
 	}
 	slices.SortFunc(r.HugepageLimits, func(a, b *runtimeapi.HugepageLimit) int {
@@ -108,6 +110,21 @@ func ContainerResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtim
 		return 1
 	})
 	return r
+}
+
+// pageLimits are a container's limits of huge pages: its own, or of sizes that it says nothing of the pod's.
+func pageLimits(pod *corev1.Pod, c *corev1.Container) corev1.ResourceList {
+	if pod.Spec.Resources == nil {
+		return c.Resources.Limits
+	}
+	all := corev1.ResourceList{}
+	for name, q := range pod.Spec.Resources.Limits {
+		if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			all[name] = q
+		}
+	}
+	maps.Copy(all, c.Resources.Limits)
+	return all
 }
 
 // oom_score_adj values of Kubernetes. The daemons of the node have -999.

@@ -24,7 +24,7 @@ import (
 
 // Driver makes, changes and removes the cgroups of pods. Its methods may be called at the same time for different pods.
 type Driver interface {
-	// Name is "cgroupfs" or "systemd", as the runtime must be told.
+	// Name is "cgroupfs" or "systemd", as the runtime must have it.
 	Name() string
 	// Setup makes the cgroups of the QoS classes. It is idempotent.
 	Setup() error
@@ -49,7 +49,7 @@ type Driver interface {
 	// LimitPIDs bounds the processes and threads of a container that has been started, by its id and its pod's cgroup
 	// parent. It is for cgroup v1: on v2, where it does nothing, the runtime is asked for it (DebugResources).
 	LimitPIDs(parent, container string, most int64) error
-	// HasPod tells whether anything of a pod's cgroup is there, in any hierarchy.
+	// HasPod reports whether anything of a pod's cgroup is there, in any hierarchy.
 	HasPod(uid types.UID) bool
 	// Teardown removes the cgroups of the classes and the root, for when the server is purged. Pods must be gone.
 	Teardown() error
@@ -278,8 +278,8 @@ func (d *driver) apply(n name, r Resources) error {
 	return nil
 }
 
-// translate says Resources in the library's words for the machine's version. "No limit" is said, as a resize may lift
-// one.
+// translate makes the library's resources for the machine's cgroup version. "No limit" is set explicitly, as a resize
+// may lift one.
 func (d *driver) translate(r Resources) *cgroups.Resources {
 	out := &cgroups.Resources{
 		SkipDevices:     true,

@@ -104,7 +104,7 @@ func processes(folders []string) (map[int]bool, error) {
 	out := map[int]bool{}
 	for _, p := range folders {
 		pids, err := cgroups.GetAllPids(p)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
+		if err != nil && !removed(err) {
 			return nil, fmt.Errorf("processes of cgroup %s: %w", p, err)
 		}
 		for _, pid := range pids {

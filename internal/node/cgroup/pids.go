@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // LimitPIDs is part of Driver. A container that has ended meanwhile has no cgroup, and needs no limit.
@@ -22,8 +24,11 @@ func (d *driver) LimitPIDs(parent, container string, most int64) error {
 		dir = filepath.Join(mount, parent, "cri-containerd-"+container+".scope")
 	}
 	err := os.WriteFile(filepath.Join(dir, "pids.max"), []byte(strconv.FormatInt(most, 10)), 0o644)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !removed(err) {
 		return fmt.Errorf("limit of processes of container %s: %w", container, err)
 	}
 	return nil
 }
+
+// removed reports whether an error of a cgroup's file is that the cgroup is gone: before the file was opened, or since.
+func removed(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }

@@ -80,7 +80,7 @@ func (d *driver) stopUnit(n name, paths map[string]string) error {
 	for _, p := range paths {
 		for wait := time.Millisecond; ; wait *= 2 {
 			pids, err := cgroups.GetAllPids(p)
-			if err == nil && len(pids) == 0 || errors.Is(err, fs.ErrNotExist) {
+			if err == nil && len(pids) == 0 || removed(err) {
 				break
 			}
 			if wait > time.Second/2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/cpus/pin"
 )
 
-// Where the kernel tells of its CPUs, and of its NUMA nodes.
+// Where the kernel lists its CPUs, and its NUMA nodes.
 const (
 	SystemFolder = "/sys/devices/system/cpu"
 	NodesFolder  = "/sys/devices/system/node"

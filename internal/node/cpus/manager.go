@@ -54,14 +54,14 @@ type Manager struct {
 	mu      sync.Mutex
 	pods    map[types.UID]pin.Held
 	waiting map[types.UID]bool
-	told    map[string]string // CPUs by container id, as the runtime has them
+	set     map[string]string // CPUs by container id, as the runtime has them
 	news    chan struct{}     // holds a token when somebody is to be moved
 }
 
 // New makes a Manager, with what an earlier process has written down. CPUs that the machine does not have any more, or
 // that are reserved now, are given to nobody; who had them gets others when he starts again.
 func New(c Config) (*Manager, error) {
-	m := &Manager{cfg: c, pods: map[types.UID]pin.Held{}, waiting: map[types.UID]bool{}, told: map[string]string{},
+	m := &Manager{cfg: c, pods: map[types.UID]pin.Held{}, waiting: map[types.UID]bool{}, set: map[string]string{},
 		news: make(chan struct{}, 1)}
 	files, err := filepath.Glob(filepath.Join(c.PodsFolder, "*", FileName))
 	if err != nil {
@@ -185,7 +185,7 @@ func (m *Manager) Made(id, cpus string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told[id] = cpus
+	m.set[id] = cpus
 }
 
 // Started takes in that a container runs. It may have been made when others had less, by an earlier process too: while
@@ -196,7 +196,7 @@ func (m *Manager) Started(uid types.UID, container, id string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told[id] != m.wants(uid, container) {
+	if m.set[id] != m.wants(uid, container) {
 		m.wake()
 	}
 }
@@ -257,7 +257,7 @@ func (m *Manager) Unbound(pod *corev1.Pod) (containers map[string]bool, whole bo
 // Policy is what holds for all containers.
 func (m *Manager) Policy() pin.Policy { return m.cfg.Policy }
 
-// Off tells whether nobody has CPUs to himself.
+// Off reports whether nobody has CPUs to himself.
 func (m *Manager) Off() bool { return m.cfg.Off }
 
 func (m *Manager) wake() {
@@ -301,9 +301,9 @@ func (m *Manager) move(ctx context.Context) error {
 		there[r.ID] = true
 		m.mu.Lock()
 		want := m.wants(r.Pod, r.Container)
-		told := m.told[r.ID]
+		now := m.set[r.ID]
 		m.mu.Unlock()
-		if want == told {
+		if want == now {
 			continue
 		}
 		if err := m.cfg.Runtime.SetCPUs(ctx, r.ID, want); err != nil {
@@ -311,11 +311,11 @@ func (m *Manager) move(ctx context.Context) error {
 			continue
 		}
 		m.mu.Lock()
-		m.told[r.ID] = want
+		m.set[r.ID] = want
 		m.mu.Unlock()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.told, func(id string, _ string) bool { return !there[id] })
+	maps.DeleteFunc(m.set, func(id string, _ string) bool { return !there[id] })
 	return errors.Join(errs...)
 }

@@ -98,7 +98,7 @@ func Join(ctx context.Context, c Config) (*Client, error) {
 }
 
 // firstTime gets a certificate with the bootstrap kubeconfig and writes the agent's own.
-func (c Config) firstTime(ctx context.Context, manager certificate.Manager, store *tellingStore) error {
+func (c Config) firstTime(ctx context.Context, manager certificate.Manager, store *notifyingStore) error {
 	bootstrap, err := clientcmd.BuildConfigFromFlags("", c.Bootstrap)
 	if err != nil {
 		return fmt.Errorf("--bootstrap-kubeconfig: %w", err)
@@ -145,7 +145,7 @@ func (c Config) accepted(ctx context.Context, bootstrap *rest.Config) error {
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("--bootstrap-kubeconfig: %s does not accept its token, which may have expired: create another with wherry token create", bootstrap.Host)
 	}
-	return nil // what else may be wrong the manager tells, and tries again
+	return nil // the manager logs whatever else goes wrong, and tries again
 }
 
 func (c Config) clientManager(store certificate.Store) (certificate.Manager, error) {

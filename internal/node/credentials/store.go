@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/util/certificate"
 )
 
-// tellingStore keeps the certificate in use in a file, and tells when there is a first one.
-type tellingStore struct {
+// notifyingStore keeps the certificate in use in a file, and signals when there is a first one.
+type notifyingStore struct {
 	certificate.FileStore
 	dir     string
 	prefix  string
@@ -24,7 +24,7 @@ type tellingStore struct {
 	updated chan struct{} // closed after the first update
 }
 
-func newStore(prefix string, c Config) (*tellingStore, error) {
+func newStore(prefix string, c Config) (*notifyingStore, error) {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return nil, err
@@ -36,11 +36,11 @@ func newStore(prefix string, c Config) (*tellingStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tellingStore{FileStore: files, dir: dir, prefix: prefix, updated: make(chan struct{})}, nil
+	return &notifyingStore{FileStore: files, dir: dir, prefix: prefix, updated: make(chan struct{})}, nil
 }
 
 // Update implements certificate.Store.
-func (s *tellingStore) Update(cert, key []byte) (*tls.Certificate, error) {
+func (s *notifyingStore) Update(cert, key []byte) (*tls.Certificate, error) {
 	pair, err := s.FileStore.Update(cert, key)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *tellingStore) Update(cert, key []byte) (*tls.Certificate, error) {
 }
 
 // forget makes as if there were no certificate; its file goes when there is another one.
-func (s *tellingStore) forget() error {
+func (s *notifyingStore) forget() error {
 	if err := os.Remove(s.CurrentPath()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *tellingStore) forget() error {
 }
 
 // removeFormer removes the keys that are no longer in use; the file store leaves each beside the next.
-func (s *tellingStore) removeFormer() error {
+func (s *notifyingStore) removeFormer() error {
 	used, err := os.Readlink(s.CurrentPath())
 	if err != nil {
 		return err

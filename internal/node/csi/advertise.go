@@ -21,8 +21,8 @@ import (
 // Advertise has the node's labels, its annotations and its CSINode show the drivers that have registered. A node that
 // never had one is not touched.
 func (m *Manager) Advertise(ctx context.Context) error {
-	m.tells.Lock()
-	defer m.tells.Unlock()
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	m.mu.Lock()
 	var here []terms.Identity
 	for _, name := range slices.Sorted(maps.Keys(m.drivers)) {

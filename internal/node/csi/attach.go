@@ -15,9 +15,9 @@ import (
 	"github.com/wherryproject/wherry/internal/node/csi/terms"
 )
 
-// attachment waits a moment until a volume is attached to the node, and is what its driver has to know of that. That
-// the volume is in use is told first: whoever detaches volumes says so in the node's status before, and then looks
-// whether it is in use.
+// attachment waits a moment until a volume is attached to the node, and returns what its driver needs to know about
+// that. That the volume is in use is reported first: the attach-detach controller writes to the node's status before it
+// detaches one, and then looks whether it is in use.
 func (m *Manager) attachment(ctx context.Context, v *terms.Volume) (map[string]string, error) {
 	over := time.NewTimer(3 * m.cfg.Patience)
 	defer over.Stop()

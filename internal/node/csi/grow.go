@@ -24,10 +24,10 @@ import (
 // no more.
 const lookAgain = time.Minute
 
-// followClaim tells of every change of a claim, and of the claim as it is.
+// followClaim signals every change of a claim, and once the claim as it is.
 func (m *Manager) followClaim(ctx context.Context, namespace, name string) <-chan struct{} {
 	heard := make(chan struct{}, 1)
-	tell := func() {
+	signal := func() {
 		select {
 		case heard <- struct{}{}:
 		default: // it is about to be looked at
@@ -40,12 +40,12 @@ func (m *Manager) followClaim(ctx context.Context, namespace, name string) <-cha
 			if err == nil {
 				stop := context.AfterFunc(ctx, w.Stop)
 				for range w.ResultChan() {
-					tell()
+					signal()
 				}
 				stop()
 				w.Stop()
 			}
-			tell()
+			signal()
 			wait := lookAgain
 			if err == nil {
 				wait = time.Second // the server ends watches now and then
@@ -136,7 +136,7 @@ func (m *Manager) expand(ctx context.Context, c *call, u *use, size resource.Qua
 	_, err = c.d.node.NodeExpandVolume(ctx, &spec.NodeExpandVolumeRequest{VolumeId: u.Handle, VolumePath: u.Target,
 		StagingTargetPath: u.Staging, CapacityRange: &spec.CapacityRange{RequiredBytes: size.Value()},
 		VolumeCapability: c.v.Capability(c.d.ability, terms.Group(c.pod, c.d.ability)), Secrets: secrets})
-	return said(c.d.name, "NodeExpandVolume", err)
+	return driverFault(c.d.name, "NodeExpandVolume", err)
 }
 
 // patchClaim stores what differs in a claim's status.

@@ -61,7 +61,7 @@ type Manager struct {
 	end     context.CancelFunc
 	running context.Context // Run's own, which ends before
 	loops   sync.WaitGroup
-	tells   sync.Mutex // held by who writes the node's objects
+	writing sync.Mutex // held while the node's objects are written
 
 	mu      sync.Mutex
 	drivers map[string]*driver
@@ -106,7 +106,7 @@ func (m *Manager) InUse() []corev1.UniqueVolumeName {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// NodeChanged is told when the node's object has changed: something may be attached now.
+// NodeChanged is called when the node's object has changed: something may be attached now.
 func (m *Manager) NodeChanged(was, now *corev1.Node) {
 	attached := func(n *corev1.Node) map[corev1.UniqueVolumeName]bool {
 		out := map[corev1.UniqueVolumeName]bool{}
@@ -118,12 +118,12 @@ func (m *Manager) NodeChanged(was, now *corev1.Node) {
 		return out
 	}
 	if !maps.Equal(attached(was), attached(now)) {
-		m.tellWaiting()
+		m.wakeWaiting()
 	}
 }
 
-// tellWaiting has those who wait look again.
-func (m *Manager) tellWaiting() {
+// wakeWaiting has those who wait look again.
+func (m *Manager) wakeWaiting() {
 	m.mu.Lock()
 	close(m.news)
 	m.news = make(chan struct{})

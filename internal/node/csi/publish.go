@@ -47,7 +47,7 @@ type Published struct {
 	Group bool
 }
 
-// Has tells whether a driver has published a volume for a pod since the machine started.
+// Has reports whether a driver has published a volume for a pod since the machine started.
 func (m *Manager) Has(uid types.UID, volume string) (Published, bool) {
 	u, has := m.use(uid, volume)
 	if !has || !u.Published || u.Gone || u.Boot != m.cfg.Boot {
@@ -197,7 +197,7 @@ func (c *call) stage(ctx context.Context, u *use) error {
 	_, err = c.d.node.NodeStageVolume(ctx, &spec.NodeStageVolumeRequest{VolumeId: c.v.Handle,
 		PublishContext: c.attachment, StagingTargetPath: u.Staging, Secrets: secrets, VolumeContext: c.v.Attributes,
 		VolumeCapability: c.v.Capability(c.d.ability, terms.Group(c.pod, c.d.ability))})
-	return said(c.d.name, "NodeStageVolume", err)
+	return driverFault(c.d.name, "NodeStageVolume", err)
 }
 
 func (c *call) publish(ctx context.Context, u *use) error {
@@ -228,5 +228,5 @@ func (c *call) publish(ctx context.Context, u *use) error {
 		PublishContext: c.attachment, StagingTargetPath: u.Staging, TargetPath: u.Target, Readonly: c.v.ReadOnly,
 		VolumeCapability: c.v.Capability(c.d.ability, terms.Group(c.pod, c.d.ability)), Secrets: secrets,
 		VolumeContext: about})
-	return said(c.d.name, "NodePublishVolume", err)
+	return driverFault(c.d.name, "NodePublishVolume", err)
 }

@@ -46,7 +46,7 @@ type use struct {
 
 func (u *use) unique() corev1.UniqueVolumeName { return terms.UniqueName(u.Driver, u.Handle) }
 
-// same tells whether two uses are of one volume.
+// same reports whether two uses are of one volume.
 func (u *use) same(o *use) bool { return u.Driver == o.Driver && u.Handle == o.Handle }
 
 // uses are those of a pod, by its volumes. They are not changed: with and without make others.
@@ -76,7 +76,7 @@ func parse(text []byte) (uses, error) {
 	for volume, u := range s {
 		for _, at := range []string{u.Staging, u.Target} {
 			if at != "" && (!filepath.IsAbs(at) || filepath.Clean(at) != at) {
-				return nil, fmt.Errorf("volume %q: %q is no path", volume, at)
+				return nil, fmt.Errorf("volume %q: %q is not a valid path", volume, at)
 			}
 		}
 		if u.Driver == "" || u.Handle == "" {
@@ -86,7 +86,7 @@ func parse(text []byte) (uses, error) {
 	return s, nil
 }
 
-// readAll reads what was written down for all pods. What cannot be read is told and left.
+// readAll reads what was written down for all pods. What cannot be read is logged and skipped.
 func (m *Manager) readAll() error {
 	files, err := filepath.Glob(filepath.Join(m.cfg.PodsFolder, "*", fileName))
 	if err != nil {
@@ -151,7 +151,7 @@ func (m *Manager) use(uid types.UID, volume string) (use, bool) {
 	return u, has
 }
 
-// stagedBy tells whether somebody else relies on a volume's staging: whether it was asked for, and whether the driver
+// stagedBy reports whether somebody else relies on a volume's staging: whether it was asked for, and whether the driver
 // has answered. Called with the volume's turn.
 func (m *Manager) stagedBy(uid types.UID, volume string, u *use) (asked, done bool) {
 	m.mu.Lock()

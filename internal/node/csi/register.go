@@ -25,8 +25,8 @@ const (
 	askTimeout     = 10 * time.Second
 	firstRetry     = 500 * time.Millisecond
 	lastRetry      = time.Minute
-	// tellTimeout is how long the API server may take when a driver has left.
-	tellTimeout = 15 * time.Second
+	// unregisterTimeout is how long the API server may take when a driver has left.
+	unregisterTimeout = 15 * time.Second
 )
 
 var errNoFolder = errors.New("this node takes no CSI drivers: it was started with --kubelet-dir=none")
@@ -39,7 +39,7 @@ type driver struct {
 	identity terms.Identity
 }
 
-// refused is an error that no second try mends: the driver is told, and has to come again.
+// refused is an error that no second try mends: the driver is notified, and has to register again.
 type refused struct{ error }
 
 // Run takes in drivers until ctx ends, and looks after the volumes that are there. It returns with all its goroutines.
@@ -93,7 +93,7 @@ func (m *Manager) register(ctx context.Context, socket string) error {
 		return fmt.Errorf("asking who it is: %w", err)
 	}
 	if err := checkInfo(info); err != nil {
-		tellPlugin(ctx, client, err)
+		notifyPlugin(ctx, client, err)
 		return refused{err}
 	}
 	endpoint := info.GetEndpoint()
@@ -123,7 +123,7 @@ func checkInfo(info *registration.PluginInfo) error {
 	return terms.CheckDriver(info.GetName(), info.GetSupportedVersions())
 }
 
-func tellPlugin(ctx context.Context, client registration.RegistrationClient, err error) {
+func notifyPlugin(ctx context.Context, client registration.RegistrationClient, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	s := &registration.RegistrationStatus{PluginRegistered: err == nil}
@@ -151,15 +151,15 @@ func (m *Manager) meet(ctx context.Context, name string, node spec.NodeClient) (
 	return d, d.identity.Check()
 }
 
-// have has the driver at hand until ctx ends. It may be used at once; it is told that it is registered when the node's
-// objects show it.
+// have has the driver at hand until ctx ends. It may be used at once; it is notified that it is registered when the
+// node's objects show it.
 func (m *Manager) have(ctx context.Context, d *driver, client registration.RegistrationClient) error {
 	m.mu.Lock()
 	m.drivers[d.name] = d
 	delete(m.gone, d.name)
 	m.mu.Unlock()
 	m.cfg.Logger.Info("a CSI driver has registered", "driver", d.name, "node", d.identity.NodeID)
-	m.tellWaiting()
+	m.wakeWaiting()
 	defer m.leave(d)
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := m.Advertise(ctx)
@@ -167,7 +167,7 @@ func (m *Manager) have(ctx context.Context, d *driver, client registration.Regis
 			break
 		}
 		if ctx.Err() == nil {
-			m.cfg.Logger.Warn("cannot tell of a CSI driver in the node's objects yet", "driver", d.name, "err", err)
+			m.cfg.Logger.Warn("cannot register a CSI driver in the node's objects yet", "driver", d.name, "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -175,7 +175,7 @@ func (m *Manager) have(ctx context.Context, d *driver, client registration.Regis
 		case <-time.After(wait):
 		}
 	}
-	tellPlugin(ctx, client, nil)
+	notifyPlugin(ctx, client, nil)
 	<-ctx.Done()
 	return nil
 }
@@ -196,14 +196,14 @@ func (m *Manager) leave(d *driver) {
 		return
 	}
 	m.cfg.Logger.Info("a CSI driver has gone: its volumes stay as they are", "driver", d.name)
-	ctx, cancel := context.WithTimeout(m.ctx, tellTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, unregisterTimeout)
 	defer cancel()
 	if err := m.Advertise(ctx); err != nil && m.running.Err() == nil {
 		m.cfg.Logger.Warn("cannot take a CSI driver out of the node's objects", "driver", d.name, "err", err)
 	}
 }
 
-// final tells whether a driver's error says that nothing was done and a second try would not help.
+// final reports whether a driver's error says that nothing was done and a second try would not help.
 func final(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.OutOfRange, codes.NotFound, codes.FailedPrecondition:

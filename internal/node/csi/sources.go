@@ -65,8 +65,8 @@ func (e *driverError) Error() string { return e.text }
 // Unwrap gives the answer itself.
 func (e *driverError) Unwrap() error { return e.err }
 
-// said words a driver's error for a user.
-func said(driver, what string, err error) error {
+// driverFault words a driver's error for a user.
+func driverFault(driver, what string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 // Filling is how full a driver says that a volume is.
 type Filling struct{ Bytes, Free, Used, Inodes, InodesFree, InodesUsed uint64 }
 
-// Filling asks the driver of a pod's volume how full that is; false if it does not tell.
+// Filling asks the driver of a pod's volume how full that is; false if it does not report that.
 func (m *Manager) Filling(ctx context.Context, uid types.UID, volume string) (f Filling, ok bool, err error) {
 	u, has := m.use(uid, volume)
 	m.mu.Lock()
@@ -27,7 +27,7 @@ func (m *Manager) Filling(ctx context.Context, uid types.UID, volume string) (f 
 	r, err := d.node.NodeGetVolumeStats(ctx, &spec.NodeGetVolumeStatsRequest{VolumeId: u.Handle, VolumePath: u.Target,
 		StagingTargetPath: u.Staging})
 	if err != nil {
-		return f, false, said(d.name, "NodeGetVolumeStats", err)
+		return f, false, driverFault(d.name, "NodeGetVolumeStats", err)
 	}
 	for _, use := range r.GetUsage() {
 		total, free, used := use.GetTotal(), use.GetAvailable(), use.GetUsed()

@@ -96,7 +96,7 @@ func takeBack(ctx context.Context, d *driver, u *use) error {
 	_, err := d.node.NodeUnpublishVolume(ctx,
 		&spec.NodeUnpublishVolumeRequest{VolumeId: u.Handle, TargetPath: u.Target})
 	if err != nil {
-		return said(d.name, "NodeUnpublishVolume", err)
+		return driverFault(d.name, "NodeUnpublishVolume", err)
 	}
 	if u.Block { // …/publish/<name>/<uid>
 		return removePlace(d.name, u.Target, 2)
@@ -110,7 +110,7 @@ func unstage(ctx context.Context, d *driver, u *use) error {
 	_, err := d.node.NodeUnstageVolume(ctx,
 		&spec.NodeUnstageVolumeRequest{VolumeId: u.Handle, StagingTargetPath: u.Staging})
 	if err != nil {
-		return said(d.name, "NodeUnstageVolume", err)
+		return driverFault(d.name, "NodeUnstageVolume", err)
 	}
 	if u.Block { // …/staging/<name>
 		return removePlace(d.name, u.Staging, 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package devices is the node's side of Kubernetes' device plug-ins (PL-34): programs that know a vendor's devices,
-// tell the node of them and say how a container gets one. They speak k8s.io/kubelet's deviceplugin/v1beta1.
+// report them to the node and say how a container gets one. They speak k8s.io/kubelet's deviceplugin/v1beta1.
 //
 // [Manager] serves the socket that plug-ins register at, follows what each of them reports, and gives containers
 // devices: [Manager.Give] is asked when a container is made. Package grant decides which devices those are.

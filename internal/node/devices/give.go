@@ -149,7 +149,7 @@ func (m *Manager) choose(ctx context.Context, pod *corev1.Pod, container, name s
 	if options.GetGetPreferredAllocationAvailable() && offer.Choice() {
 		preferred = m.preferred(ctx, name, offer, client)
 	}
-	ids := offer.Settle(preferred)
+	ids := offer.Choose(preferred)
 	_, err = m.keep(pod.UID, container, name, ids, nil, false)
 	return ids, err
 }

@@ -76,7 +76,7 @@ func (h holding) answer() (*plugin.ContainerAllocateResponse, error) {
 
 func (h holdings) get(container, resource string) holding { return h[container][resource] }
 
-// of tells whether there is something of a resource.
+// of reports whether there is something of a resource.
 func (h holdings) of(resource string) bool {
 	for _, has := range h {
 		if len(has[resource].IDs) > 0 {

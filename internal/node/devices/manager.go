@@ -146,12 +146,12 @@ func (m *Manager) Release(uid types.UID) {
 	delete(m.waiting, uid)
 	m.mu.Unlock()
 	if had {
-		m.tellWaiting()
+		m.wakeWaiting()
 	}
 }
 
-// tellWaiting has those who wait look again.
-func (m *Manager) tellWaiting() {
+// wakeWaiting has those who wait look again.
+func (m *Manager) wakeWaiting() {
 	m.mu.Lock()
 	close(m.news)
 	m.news = make(chan struct{})
@@ -192,7 +192,7 @@ func (m *Manager) away(name string, number int) {
 	}
 }
 
-// changed tells whom a change of a resource concerns.
+// changed notifies those whom a change of a resource concerns.
 func (m *Manager) changed(name string, health bool) {
 	m.mu.Lock()
 	counts := map[string]int{}
@@ -216,10 +216,10 @@ func (m *Manager) changed(name string, health bool) {
 	for _, uid := range holders {
 		m.cfg.Health(uid)
 	}
-	m.tellWaiting()
+	m.wakeWaiting()
 }
 
-// differ tells whether the health of any device is another, or a device has come or gone.
+// differ reports whether the health of any device is another, or a device has come or gone.
 func differ(was, now []grant.Device) bool {
 	return !slices.EqualFunc(was, now, func(a, b grant.Device) bool { return a.ID == b.ID && a.Healthy == b.Healthy })
 }

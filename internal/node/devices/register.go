@@ -44,7 +44,8 @@ func (m *Manager) Run(ctx context.Context, l net.Listener) {
 	<-forget
 }
 
-// forgetLate has the node's resources told again when the grace of a lost plug-in is over. Done is closed at its end.
+// forgetLate has the node's resources reported again when the grace of a lost plug-in is over. Done is closed at its
+// end.
 func (m *Manager) forgetLate(ctx context.Context) (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {

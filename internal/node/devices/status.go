@@ -12,7 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/devices/grant"
 )
 
-// Health is what a container's status tells of its devices, by container (KEP-4680). A device that its plug-in does not
+// Health is what a container's status shows of its devices, by container (KEP-4680). A device that its plug-in does not
 // report, or whose plug-in is away, is not known to be either.
 func (m *Manager) Health(uid types.UID) map[string][]corev1.ResourceStatus {
 	m.mu.Lock()

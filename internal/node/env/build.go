@@ -32,7 +32,7 @@ type Input struct {
 	File func(volume, path string) ([]byte, error)
 	// Services of all namespaces, or at least of the pod's and the default one (see NeedsServices).
 	Services []*corev1.Service
-	// Skipped, if set, is told of names from envFrom that no variable can have.
+	// Skipped, if set, is called with names from envFrom that no variable can have.
 	Skipped func(source string, names []string)
 }
 

@@ -27,12 +27,13 @@ func Expand(words []string, envs []*runtimeapi.KeyValue) []string {
 	return out
 }
 
-// ExpandStrict is Expand for one word where an unknown variable is an error: the rule of subPathExpr.
+// ExpandStrict is Expand for one word where a variable that is unknown or empty is an error: the rule of subPathExpr,
+// which must not come to mean the whole volume.
 func ExpandStrict(word string, envs []*runtimeapi.KeyValue) (string, error) {
 	var missing []string
 	out := expand(word, func(name string) (string, bool) {
 		for _, kv := range envs {
-			if kv.Key == name {
+			if kv.Key == name && len(kv.Value) > 0 {
 				return string(kv.Value), true
 			}
 		}
@@ -40,7 +41,8 @@ func ExpandStrict(word string, envs []*runtimeapi.KeyValue) (string, error) {
 		return "", true
 	})
 	if len(missing) > 0 {
-		return "", fmt.Errorf("missing value for %q: no such variable in the container's environment", missing[0])
+		return "", fmt.Errorf("missing value for %q: the container's environment has no such variable, "+
+			"or it is empty: give it a value under env", missing[0])
 	}
 	return out, nil
 }

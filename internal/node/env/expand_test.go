@@ -47,6 +47,10 @@ func TestExpandStrict(t *testing.T) {
 	if got, err := ExpandStrict("logs/$(POD)", envs); got != "logs/web" || err != nil {
 		t.Error(got, err)
 	}
+	envs = append(envs, &runtimeapi.KeyValue{Key: "EMPTY"})
+	if _, err := ExpandStrict("$(EMPTY)", envs); err == nil || !strings.Contains(err.Error(), `missing value for "EMPTY"`) {
+		t.Error("an empty variable means the whole volume:", err)
+	}
 	if _, err := ExpandStrict("logs/$(NO)", envs); err == nil || !strings.Contains(err.Error(), `missing value for "NO"`) {
 		t.Error(err)
 	}

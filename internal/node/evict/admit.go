@@ -31,7 +31,7 @@ func Admit(pod *corev1.Pod, s State) string {
 	return fmt.Sprintf("The node had condition: [%s]. ", strings.Join(names, " "))
 }
 
-// tolerates tells whether a pod says of itself that it may run beside a NoSchedule taint.
+// tolerates reports whether a pod says of itself that it may run beside a NoSchedule taint.
 func tolerates(pod *corev1.Pod, key string) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&

@@ -34,7 +34,7 @@ type Candidate struct {
 	Volumes    map[string]int64 // emptyDirs on disk, by volume
 }
 
-// Critical tells whether a pod of a system-critical priority is spared: it is held to no limit of its own, and never
+// Critical reports whether a pod of a system-critical priority is spared: it is held to no limit of its own, and never
 // evicted, but for a disk that nobody else fills.
 func Critical(pod *corev1.Pod) bool { return podspec.Critical(pod) }
 
@@ -101,7 +101,7 @@ func rank(s Signal, a, b *Candidate) int {
 		strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
 }
 
-// sign tells only whether something is above what was requested.
+// sign is only whether something is above what was requested.
 func sign(n int64) int {
 	if n > 0 {
 		return 1

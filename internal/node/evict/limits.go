@@ -11,7 +11,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Limited tells whether a pod has a limit that only measuring can hold it to: the size of an emptyDir on disk, or
+// Limited reports whether a pod has a limit that only measuring can hold it to: the size of an emptyDir on disk, or
 // ephemeral-storage of a container.
 func Limited(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Volumes {

@@ -23,7 +23,7 @@ type State struct {
 	Pressed map[corev1.NodeConditionType]time.Time
 }
 
-// Under tells whether the node has a condition.
+// Under reports whether the node has a condition.
 func (s State) Under(c corev1.NodeConditionType) bool {
 	_, ok := s.Pressed[c]
 	return ok
@@ -57,7 +57,7 @@ func Judge(list []Threshold, r Readings, was State, transition time.Duration, no
 	return out, due
 }
 
-// met tells whether there is too little. Once there is, there has to be some more before it is over.
+// met reports whether there is too little. Once there is, there has to be some more before it is over.
 func met(t Threshold, r Reading, before bool) bool {
 	least := t.Least.Of(r.Capacity)
 	if before {
@@ -78,7 +78,7 @@ func Wake(list []Threshold, s State, now time.Time) (time.Duration, bool) {
 	return next, found
 }
 
-// NearlyFull tells whether a disk has less than twice what a threshold wants, or next to nothing whatever the
+// NearlyFull reports whether a disk has less than twice what a threshold wants, or next to nothing whatever the
 // thresholds are.
 func NearlyFull(list []Threshold, r Readings) bool {
 	for _, t := range list {

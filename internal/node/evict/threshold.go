@@ -48,10 +48,10 @@ func (s Signal) Condition() corev1.NodeConditionType {
 	return corev1.NodeDiskPressure
 }
 
-// Disk tells whether a signal is about a file system.
+// Disk reports whether a signal is about a file system.
 func (s Signal) Disk() bool { return s.Condition() == corev1.NodeDiskPressure }
 
-// inodes tells whether a signal counts files, not bytes.
+// inodes reports whether a signal counts files, not bytes.
 func (s Signal) inodes() bool { return s == NodeFsInodesFree || s == ImageFsInodesFree }
 
 // resource is what a signal is about, as messages name it.

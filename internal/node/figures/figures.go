@@ -70,16 +70,16 @@ func (r *Reader) Pods(ctx context.Context) ([]*runtimeapi.PodSandboxStats, error
 			return nil, err
 		}
 	}
-	boxes, err := r.boxes(ctx)
+	sandboxes, err := r.sandboxes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	got := r.pods.each(ctx, r, boxes, func(ctx context.Context, id string) (*runtimeapi.PodSandboxStats, error) {
+	got := r.pods.each(ctx, r, sandboxes, func(ctx context.Context, id string) (*runtimeapi.PodSandboxStats, error) {
 		s, err := r.runtime.PodSandboxStats(ctx, &runtimeapi.PodSandboxStatsRequest{PodSandboxId: id})
 		return s.GetStats(), err
 	})
-	out := make([]*runtimeapi.PodSandboxStats, 0, len(boxes))
-	for _, b := range boxes {
+	out := make([]*runtimeapi.PodSandboxStats, 0, len(sandboxes))
+	for _, b := range sandboxes {
 		s := got[b.GetId()]
 		if s == nil {
 			s = &runtimeapi.PodSandboxStats{Attributes: &runtimeapi.PodSandboxAttributes{
@@ -104,18 +104,19 @@ func (r *Reader) Containers(ctx context.Context) ([]*runtimeapi.ContainerStats, 
 			return nil, err
 		}
 	}
-	boxes, err := r.boxes(ctx)
+	sandboxes, err := r.sandboxes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	got := r.containers.each(ctx, r, boxes, func(ctx context.Context, id string) ([]*runtimeapi.ContainerStats, error) {
+	got := r.containers.each(ctx, r, sandboxes, func(ctx context.Context,
+		id string) ([]*runtimeapi.ContainerStats, error) {
 		list,
 			err := r.runtime.ListContainerStats(ctx,
 			&runtimeapi.ListContainerStatsRequest{Filter: &runtimeapi.ContainerStatsFilter{PodSandboxId: id}})
 		return list.GetStats(), err
 	})
 	var out []*runtimeapi.ContainerStats
-	for _, b := range boxes {
+	for _, b := range sandboxes {
 		stats, answered := got[b.GetId()]
 		if !answered {
 			stats = r.learned(b)
@@ -148,15 +149,15 @@ func (r *Reader) learned(b *runtimeapi.PodSandbox) []*runtimeapi.ContainerStats 
 	return r.last[uid]
 }
 
-// boxes lists the sandboxes, which the runtime knows without asking a shim.
-func (r *Reader) boxes(ctx context.Context) ([]*runtimeapi.PodSandbox, error) {
+// sandboxes lists the sandboxes, which the runtime knows without asking a shim.
+func (r *Reader) sandboxes(ctx context.Context) ([]*runtimeapi.PodSandbox, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	list, err := r.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	return list.GetItems(), err
 }
 
-// tooLate tells whether err is that of a call that took too long, not that of a caller who has gone.
+// tooLate reports whether err is that of a call that took too long, not that of a caller who has gone.
 func tooLate(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded))
 }

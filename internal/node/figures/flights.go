@@ -24,7 +24,7 @@ type flight struct {
 	late bool
 }
 
-// late tells whether somebody has waited in vain for a call that is still under way: asking about all pods at once
+// late reports whether somebody has waited in vain for a call that is still under way: asking about all pods at once
 // would take as long.
 func (f *flights[T]) late() bool {
 	f.mu.Lock()
@@ -46,12 +46,12 @@ func (f *flights[T]) learn(known map[string]T) {
 
 // each asks about every pod at the same time and returns what is known of each when all have answered, the reader's
 // patience is over, or ctx ends.
-func (f *flights[T]) each(ctx context.Context, r *Reader, boxes []*runtimeapi.PodSandbox,
+func (f *flights[T]) each(ctx context.Context, r *Reader, sandboxes []*runtimeapi.PodSandbox,
 	ask func(context.Context, string) (T, error)) map[string]T {
 	var wait []*flight
 	ids := map[string]bool{}
 	f.mu.Lock()
-	for _, b := range boxes {
+	for _, b := range sandboxes {
 		ids[b.GetId()] = true
 		g := f.going[b.GetId()]
 		if g == nil {

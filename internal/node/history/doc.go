@@ -2,7 +2,7 @@
 
 // Package history keeps what happened to each pod of the node, for its timeline.
 //
-// A [Recorder] is told of operations, observations of the node and status changes, turns them into moments (package
+// A [Recorder] gets operations, observations of the node and status changes, turns them into moments (package
 // timeline), holds them in memory within bounds, appends them to one file per pod and serves them as JSON. [Read] reads
 // such a file.
 //

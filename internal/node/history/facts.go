@@ -26,7 +26,7 @@ type fact struct {
 
 func factOf(m *timeline.Moment) fact { return fact{m.What, m.Edge, m.Container, m.Attempt, m.Probe} }
 
-// had returns the last moment that said the same.
+// had returns the last moment that recorded the same.
 func (p *record) had(m *timeline.Moment) *timeline.Moment {
 	if seq, ok := p.facts[factOf(m)]; ok {
 		if i, ok := p.find(seq); ok {
@@ -43,7 +43,7 @@ func (p *record) once(m timeline.Moment) {
 	}
 }
 
-// fixed tells whether the runtime says when it happened, so that it is known again by its time.
+// fixed reports whether the runtime says when it happened, so that it is known again by its time.
 func fixed(w timeline.What) bool {
 	return w == timeline.Created || w == timeline.Running || w == timeline.Exited
 }
@@ -123,7 +123,7 @@ func (r *Recorder) over(pod *corev1.Pod, what timeline.What, now time.Time) {
 	})
 }
 
-// operations are how the planner's verbs are told.
+// operations are the moments that the planner's verbs become.
 var operations = map[plan.Verb]timeline.What{
 	plan.PrepareVolumes: timeline.Volumes,
 	plan.RunSandbox:     timeline.Sandbox,
@@ -138,7 +138,7 @@ var operations = map[plan.Verb]timeline.What{
 	plan.RemoveLogs:     timeline.CleanUp,
 }
 
-// Trace notes what a worker tells of its pod.
+// Trace records what a worker reports of its pod.
 func (r *Recorder) Trace(pod *corev1.Pod, e work.Event) {
 	switch {
 	case e.Left:
@@ -245,15 +245,15 @@ func reasoned(reason, message string) string {
 	return reason + ": " + message
 }
 
-// Tell notes what a new status shows.
-func (r *Recorder) Tell(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Time) {
+// StatusChanged notes what a new status shows.
+func (r *Recorder) StatusChanged(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Time) {
 	r.with(podOf(pod), func(p *record) {
 		for kind, s := range podspec.OwnStatuses(to) {
 			was := statusOf(from, s.Name)
 			if ref, _ := podspec.FindContainer(&pod.Spec, s.Name); kind == podspec.Main || ref.Kind == podspec.Sidecar {
-				p.tellUse(was, s, now)
+				p.noteUse(was, s, now)
 			}
-			p.tellWait(was, s, now)
+			p.noteWait(was, s, now)
 		}
 		if was, is := isReady(from), isReady(to); was != is {
 			p.add(timeline.Moment{At: now, What: readiness(is)})
@@ -281,8 +281,8 @@ func statusOf(s *corev1.PodStatus, name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// tellUse notes whether a container has started and is ready. A restart begins at neither.
-func (p *record) tellUse(old corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
+// noteUse notes whether a container has started and is ready. A restart begins at neither.
+func (p *record) noteUse(old corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
 	if old.RestartCount != s.RestartCount {
 		old.Started, old.Ready = nil, false
 	}
@@ -299,8 +299,8 @@ func (p *record) tellUse(old corev1.ContainerStatus, s *corev1.ContainerStatus, 
 
 func yes(b *bool) bool { return b != nil && *b }
 
-// tellWait notes what a container waits for, if that is trouble.
-func (p *record) tellWait(old corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
+// noteWait notes what a container waits for, if that is trouble.
+func (p *record) noteWait(old corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
 	w := s.State.Waiting
 	if w == nil || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing" {
 		return

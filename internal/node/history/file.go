@@ -129,7 +129,7 @@ func (f folder) remove(uid string) error {
 	return err
 }
 
-// load reads all files. One that cannot be read is told of and left out.
+// load reads all files. One that cannot be read is returned as an error and left out.
 func (f folder) load() (all []timeline.History, err error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err

@@ -103,13 +103,13 @@ func live(r *Recorder, p *corev1.Pod) {
 	on := true
 	running := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Started: &on, Ready: true}}}
-	r.Tell(p, &corev1.PodStatus{}, &running, after(0.5))
+	r.StatusChanged(p, &corev1.PodStatus{}, &running, after(0.5))
 	seen = &plan.Seen{Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33), StartedAt: after(0.37), FinishedAt: after(3), ExitCode: 137, Reason: "OOMKilled"}},
 		Sandboxes: []plan.Sandbox{{}}}
 	r.Trace(p, work.Event{At: after(3.01), Seen: seen})
 	waiting := corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "web",
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}}}}}
-	r.Tell(p, &running, &waiting, after(3.02))
+	r.StatusChanged(p, &running, &waiting, after(3.02))
 }
 
 const lived = `pod was seen by the node

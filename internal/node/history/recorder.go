@@ -34,7 +34,7 @@ const (
 type Config struct {
 	Dir    string                // holds one file per pod; made if it is not there
 	Node   string                // this node's name
-	Has    func(uid string) bool // tells whether a pod is still on the node; nil: all are
+	Has    func(uid string) bool // reports whether a pod is still on the node; nil: all are
 	Logger *slog.Logger
 	// Names are those that a pod has looked up; the error says why nobody knows. nil: nobody does.
 	Names func(ctx context.Context, uid string) ([]asked.Asked, error)
@@ -118,7 +118,7 @@ func (p *record) weigh(m *timeline.Moment) {
 	p.sizes[m.Seq] = len(data)
 }
 
-// add appends a moment, or counts it where it says what the last one of its kind said.
+// add appends a moment, or counts it if it repeats the last one of its kind.
 func (p *record) add(m timeline.Moment) {
 	m.Text = shorten(m.Text)
 	if i, again := p.repeats(&m); again {
@@ -164,7 +164,7 @@ func (p *record) fold() {
 	}
 }
 
-// wake tells those who follow the pod.
+// wake wakes those who follow the pod.
 func (p *record) wake() {
 	if p.listens != nil {
 		close(p.listens)
@@ -212,7 +212,7 @@ func (r *Recorder) knows(uid string) bool {
 	return r.pods[uid] != nil
 }
 
-// Run writes what it is told of until ctx ends, then the rest.
+// Run writes what it has recorded until ctx ends, then the rest.
 func (r *Recorder) Run(ctx context.Context) {
 	sweep := time.NewTicker(time.Minute)
 	defer sweep.Stop()

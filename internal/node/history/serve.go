@@ -78,7 +78,7 @@ func (r *Recorder) stream(w http.ResponseWriter, req *http.Request, h timeline.H
 	}
 }
 
-// sentOf is what a stream has said of each moment: how often it happened.
+// sentOf is what a stream has sent of each moment: how often it happened.
 type sentOf map[int]int
 
 // part returns what has changed since the last call.

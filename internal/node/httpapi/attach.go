@@ -22,6 +22,14 @@ type Attacher interface {
 	Attach(ctx context.Context, containerID string, o tap.Options) error
 }
 
+// Streams is a runtime that joins clients with running containers from now on.
+type Streams interface {
+	// AttachRunning returns when the container's output has ended, or ctx. It closes out and errOut; streams that the
+	// client did not ask for are nil.
+	AttachRunning(ctx context.Context, containerID string, in io.Reader, out, errOut io.WriteCloser, tty bool,
+		resize <-chan remotecommand.TerminalSize) error
+}
+
 // serveKept joins a client with a container whose output is kept.
 func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o streamOptions) {
 	join(w, r, joint{options: o.forLibrary(), by: byAttach, run: attachTo{s.config.Attach, id, o}.process})

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/wherryproject/wherry/internal/debug/wire"
 )
 
 // whyUnknown words that a client is not known, and what would make it known.
@@ -85,7 +87,7 @@ func attributesOf(node, method, path string) []authorizer.AttributesRecord {
 		return narrow(first)
 	case "pods", "runningpods":
 		return narrow("pods")
-	case "exec", "attach", "portForward", "imageExec":
+	case "exec", "attach", "portForward", wire.RouteImageExec.Word():
 		a.Verb = "create"
 	}
 	return []authorizer.AttributesRecord{a}

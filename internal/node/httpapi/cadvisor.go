@@ -12,10 +12,10 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// metricsCAdvisor tells what pods use by the names that dashboards know from the kubelet's cAdvisor: those of them that
-// /stats/summary has figures for. Series of a whole pod have an empty label container, as there.
+// metricsCAdvisor reports what pods use under the names that dashboards know from the kubelet's cAdvisor: those of them
+// that /stats/summary has figures for. Series of a whole pod have an empty label container, as there.
 func (s *Server) metricsCAdvisor(w http.ResponseWriter, r *http.Request) {
-	s.tellMetrics(w, r, func(m *resourceMetrics) prometheus.Collector { return &cadvisorMetrics{m} })
+	s.serveMetrics(w, r, func(m *resourceMetrics) prometheus.Collector { return &cadvisorMetrics{m} })
 }
 
 type cadvisorMetrics struct{ *resourceMetrics }
@@ -23,13 +23,13 @@ type cadvisorMetrics struct{ *resourceMetrics }
 // Collect is part of [prometheus.Collector].
 func (c *cadvisorMetrics) Collect(out chan<- prometheus.Metric) {
 	c.out = out
-	c.tell(series{name: "container_scrape_error",
+	c.add(series{name: "container_scrape_error",
 		help: "1 if there was an error while getting container metrics, 0 otherwise"}, metav1.Time{}, &c.failed)
 	cores := float64(runtime.NumCPU())
-	c.tell(series{name: "machine_cpu_cores", help: "Number of logical CPU cores."}, metav1.Time{}, &cores)
+	c.add(series{name: "machine_cpu_cores", help: "Number of logical CPU cores."}, metav1.Time{}, &cores)
 	if m := c.summary.Node.Memory; m != nil && m.AvailableBytes != nil && m.WorkingSetBytes != nil {
 		all := float64(*m.AvailableBytes + *m.WorkingSetBytes)
-		c.tell(series{name: "machine_memory_bytes", help: "Amount of memory installed on the machine."}, metav1.Time{},
+		c.add(series{name: "machine_memory_bytes", help: "Amount of memory installed on the machine."}, metav1.Time{},
 			&all)
 	}
 	for i := range c.summary.Pods {
@@ -43,43 +43,43 @@ func (c *cadvisorMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// one tells of a container, or of a whole pod.
+// one adds the series of a container, or of a whole pod.
 func (c *cadvisorMetrics) one(name string, pod statsapi.PodReference, cpu *statsapi.CPUStats,
 	memory *statsapi.MemoryStats, fs *statsapi.FsStats, start metav1.Time) {
 	at := metav1.Time{}
-	tell := func(what, help string, kind prometheus.ValueType, value *float64) {
-		c.tell(series{"container_" + what, help, kind, []string{"container", "namespace", "pod"},
+	add := func(what, help string, kind prometheus.ValueType, value *float64) {
+		c.add(series{"container_" + what, help, kind, []string{"container", "namespace", "pod"},
 			[]string{name, pod.Namespace, pod.Name}}, at, value)
 	}
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
 		at = cpu.Time
 		seconds := float64(*cpu.UsageCoreNanoSeconds) / float64(time.Second)
-		tell("cpu_usage_seconds_total", "Cumulative cpu time consumed in seconds.", prometheus.CounterValue, &seconds)
+		add("cpu_usage_seconds_total", "Cumulative cpu time consumed in seconds.", prometheus.CounterValue, &seconds)
 	}
 	if memory != nil {
 		at = memory.Time
-		tell("memory_usage_bytes",
+		add("memory_usage_bytes",
 			"Current memory usage in bytes, including all memory regardless of when it was accessed",
 			prometheus.GaugeValue, number(memory.UsageBytes))
-		tell("memory_working_set_bytes", "Current working set in bytes.", prometheus.GaugeValue,
+		add("memory_working_set_bytes", "Current working set in bytes.", prometheus.GaugeValue,
 			number(memory.WorkingSetBytes))
-		tell("memory_rss", "Size of RSS in bytes.", prometheus.GaugeValue, number(memory.RSSBytes))
+		add("memory_rss", "Size of RSS in bytes.", prometheus.GaugeValue, number(memory.RSSBytes))
 	}
 	if fs != nil {
 		at = fs.Time
-		tell("fs_usage_bytes", "Number of bytes that are consumed by the container on this filesystem.",
+		add("fs_usage_bytes", "Number of bytes that are consumed by the container on this filesystem.",
 			prometheus.GaugeValue, number(fs.UsedBytes))
-		tell("fs_inodes_total", "Number of inodes", prometheus.GaugeValue, number(fs.Inodes))
+		add("fs_inodes_total", "Number of inodes", prometheus.GaugeValue, number(fs.Inodes))
 	}
 	if !start.IsZero() {
 		at = metav1.Time{}
 		seconds := float64(start.Unix())
-		tell("start_time_seconds", "Start time of the container since unix epoch in seconds.", prometheus.GaugeValue,
+		add("start_time_seconds", "Start time of the container since unix epoch in seconds.", prometheus.GaugeValue,
 			&seconds)
 	}
 }
 
-// network tells of a pod's interfaces, which are none of its containers'.
+// network adds the series of a pod's interfaces, which belong to none of its containers.
 func (c *cadvisorMetrics) network(p *statsapi.PodStats) {
 	if p.Network == nil {
 		return
@@ -94,7 +94,7 @@ func (c *cadvisorMetrics) network(p *statsapi.PodStats) {
 			{"transmit_bytes_total", "Cumulative count of bytes transmitted", i.TxBytes},
 			{"transmit_errors_total", "Cumulative count of errors encountered while transmitting", i.TxErrors},
 		} {
-			c.tell(series{"container_network_" + m.name, m.help, prometheus.CounterValue,
+			c.add(series{"container_network_" + m.name, m.help, prometheus.CounterValue,
 				[]string{"interface", "namespace", "pod"}, []string{i.Name, p.PodRef.Namespace, p.PodRef.Name}},
 				p.Network.Time, number(m.value))
 		}

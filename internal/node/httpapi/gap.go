@@ -39,6 +39,9 @@ func (j *joining) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Close implements io.Closer. The client's stream is closed by who has opened it.
+func (j *joining) Close() error { return nil }
+
 // missed is what was printed before the first bytes of the stream.
 func (j *joining) missed(first []byte) []byte {
 	tick := time.NewTicker(gapTick)

@@ -16,7 +16,7 @@ type imageNames struct {
 	Names []string `json:"names"`
 }
 
-// imageNames tells what an image that is called by its id is called besides, so that policies can judge it.
+// imageNames answers with the names of an image that is given by its ID, so that policies can judge it.
 func (s *Server) imageNames(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get(wire.ParamImage)
 	if id == "" {

@@ -38,7 +38,7 @@ func (p process) AttachContainer(ctx context.Context, _, _, _ string, in io.Read
 	return p(ctx, in, out, errOut, sizes)
 }
 
-// How a client is joined with a process: the words are those in which its failure is told.
+// How a client is joined with a process: the words are used in the error when that fails.
 const (
 	byExec   = "error executing command in container"
 	byAttach = "error attaching to container"

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readOnlyTime is how long an answer may take there to be read: nobody has said who they are, and without an end to it
+// readOnlyTime is how long an answer may take there to be read: clients are not authenticated, and without an end to it
 // they would hold their connections for ever.
 const readOnlyTime = 30 * time.Second
 

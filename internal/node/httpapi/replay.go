@@ -8,15 +8,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
-	client "k8s.io/client-go/tools/remotecommand"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
@@ -74,23 +71,23 @@ func (l *readLogs) known(reader, path string, now time.Time) int64 {
 }
 
 // serveReplayed joins a client with a container whose output the runtime does not keep: it is shown the log first, and
-// what the runtime streams from then on. location is the runtime's stream, nil if the container has ended: then its log
-// is all there is.
-func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL,
+// what the runtime streams from then on. live joins with that; nil if the container has ended: then its log is all
+// there is.
+func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, live process,
 	o streamOptions) {
-	to := &replayed{s: s, o: o, id: id, path: path, location: location,
+	to := &replayed{s: s, o: o, id: id, path: path, live: live,
 		from: s.read.known(r.URL.Query().Get(wire.ParamReader), path, time.Now())}
 	join(w, r, joint{options: o.forLibrary(), by: byAttach, run: to.process})
 }
 
 // replayed attaches one client through the runtime.
 type replayed struct {
-	s        *Server
-	o        streamOptions
-	id       string
-	path     string
-	location *url.URL // nil: the container has ended
-	from     int64    // of the log
+	s    *Server
+	o    streamOptions
+	id   string
+	path string
+	live process // nil: the container has ended
+	from int64   // of the log
 }
 
 // process attaches. The log is read before the runtime is asked for its stream, so nothing comes twice. What the
@@ -106,36 +103,29 @@ func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.Wri
 	if a.o.Stderr && !tty {
 		stderr = errOut
 	}
-	var said io.Writer = stdout // as it was on the terminal, where there is one
+	var past io.Writer = stdout // as it was on the terminal, where there is one
 	if tty && stdout != nil {
-		said = terminalLines{stdout}
+		past = terminalLines{stdout}
 	}
-	at, err := logs.Replay(a.path, a.from, replayMost, said, stderr)
+	at, err := logs.Replay(a.path, a.from, replayMost, past, stderr)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if a.location == nil {
+	if a.live == nil {
 		return err
 	}
-	o := client.StreamOptions{Tty: tty}
-	if a.o.Stdin {
-		o.Stdin = in
+	if !a.o.Stdin {
+		in = nil
 	}
-	liveOut, liveErr := a.joining(stdout, said, at, false), a.joining(stderr, stderr, at, true)
+	liveOut, liveErr := a.joining(stdout, past, at, false), a.joining(stderr, stderr, at, true)
+	var toOut, toErr io.WriteCloser
 	if stdout != nil {
-		o.Stdout = liveOut
+		toOut = liveOut
 	}
 	if stderr != nil {
-		o.Stderr = liveErr
+		toErr = liveErr
 	}
-	if tty {
-		o.TerminalSizeQueue = sizeQueue{ctx, sizes}
-	}
-	executor, err := client.NewSPDYExecutor(&rest.Config{}, http.MethodPost, a.location)
-	if err != nil {
-		return err
-	}
-	err = executor.StreamWithContext(ctx, o)
+	err = a.live(ctx, in, toOut, toErr, sizes)
 	switch {
 	case errors.Is(context.Cause(ctx), errLost):
 		return nil
@@ -143,25 +133,25 @@ func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.Wri
 		return errStopped
 	}
 	if silent := liveOut.n.Load() == 0 && liveErr.n.Load() == 0; silent || err == nil {
-		return a.missedAll(ctx, at, said, stderr, liveOut, liveErr, err)
+		return a.missedAll(ctx, at, past, stderr, liveOut, liveErr, err)
 	}
 	return err
 }
 
 // missedAll shows what the log has of streams that had nothing, when the container has ended. To have ended before it
 // could be joined is no failure.
-func (a *replayed) missedAll(ctx context.Context, at int64, said, stderr io.Writer, out, errOut *joining,
+func (a *replayed) missedAll(ctx context.Context, at int64, past, stderr io.Writer, out, errOut *joining,
 	err error) error {
 	if out.n.Load() > 0 {
-		said = nil
+		past = nil
 	}
 	if errOut.n.Load() > 0 {
 		stderr = nil
 	}
-	if said == nil && stderr == nil || !a.ended(ctx, a.id) {
+	if past == nil && stderr == nil || !a.ended(ctx, a.id) {
 		return err
 	}
-	if _, rerr := logs.Replay(a.path, at, replayMost, said, stderr); rerr != nil {
+	if _, rerr := logs.Replay(a.path, at, replayMost, past, stderr); rerr != nil {
 		return err
 	}
 	return nil
@@ -196,25 +186,6 @@ func (l terminalLines) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// sizeQueue implements client.TerminalSizeQueue.
-type sizeQueue struct {
-	ctx  context.Context
-	from <-chan remotecommand.TerminalSize
-}
-
-// Next is part of client.TerminalSizeQueue.
-func (q sizeQueue) Next() *client.TerminalSize {
-	select {
-	case <-q.ctx.Done():
-		return nil
-	case size, ok := <-q.from:
-		if !ok {
-			return nil
-		}
-		return &client.TerminalSize{Width: size.Width, Height: size.Height}
-	}
 }
 
 // replayOf is the log that is shown to who attaches; "" if there is none, and then there is nothing to show.

@@ -59,9 +59,16 @@ func TestAttachToTheEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Run("CRI", func(t *testing.T) { attachesToTheEnded(t, dir, "EXITED", func(*Config) {}) })
+	t.Run("own", func(t *testing.T) {
+		attachesToTheEnded(t, dir, "it has ended (exit code 3)", func(c *Config) { c.Streams = scripted{} })
+	})
+}
+
+func attachesToTheEnded(t *testing.T, dir, refusal string, own func(*Config)) {
 	for how := range executors {
 		t.Run(how, func(t *testing.T) {
-			w := newWorld(t, func(c *Config) { c.Logs = logs.Read })
+			w := newWorld(t, func(c *Config) { c.Logs = logs.Read }, own)
 			w.host.logPath = dir
 			for _, name := range []string{"main", "debug"} {
 				if err := w.fake.Exit(w.host.containers[name], 3); err != nil {
@@ -87,11 +94,11 @@ func TestAttachToTheEnded(t *testing.T) {
 					t.Errorf("%s: %q %q %v", c.query, out.String(), errOut.String(), err)
 				}
 			}
-			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/debug?output=1"); code != 500 || !strings.Contains(body, "EXITED") {
+			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/debug?output=1"); code != 500 || !strings.Contains(body, refusal) {
 				t.Errorf("a debug container: %d %q", code, body)
 			}
 			w.host.logPath = filepath.Join(dir, "none")
-			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/main?output=1"); code != 500 || !strings.Contains(body, "EXITED") {
+			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/main?output=1"); code != 500 || !strings.Contains(body, refusal) {
 				t.Errorf("without a log: %d %q", code, body)
 			}
 		})

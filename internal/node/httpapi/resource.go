@@ -15,11 +15,11 @@ import (
 // metricsResource is /metrics/resource: what node, pods and containers use of CPU and memory, in the kubelet's names,
 // which metrics-server and others read (PL-36).
 func (s *Server) metricsResource(w http.ResponseWriter, r *http.Request) {
-	s.tellMetrics(w, r, func(m *resourceMetrics) prometheus.Collector { return m })
+	s.serveMetrics(w, r, func(m *resourceMetrics) prometheus.Collector { return m })
 }
 
-// tellMetrics answers with what a collector makes of what node and pods use now.
-func (s *Server) tellMetrics(w http.ResponseWriter, r *http.Request, by func(*resourceMetrics) prometheus.Collector) {
+// serveMetrics serves a collector's series of what node and pods use now.
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, by func(*resourceMetrics) prometheus.Collector) {
 	c := &resourceMetrics{described: map[string]*prometheus.Desc{}, has: map[string]bool{}}
 	summary, err := s.summary(r.Context())
 	if err != nil {
@@ -41,17 +41,17 @@ type resourceMetrics struct {
 	summary   statsapi.Summary
 	failed    float64
 	described map[string]*prometheus.Desc
-	has       map[string]bool // series that were told: of two pods with one name only one can be
+	has       map[string]bool // series that were added: of two pods with one name only one can be
 	out       chan<- prometheus.Metric
 }
 
-// Describe is part of [prometheus.Collector]. Nothing is told beforehand: what there is depends on what runs.
+// Describe is part of [prometheus.Collector]. Nothing is described beforehand: what there is depends on what runs.
 func (c *resourceMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is part of [prometheus.Collector].
 func (c *resourceMetrics) Collect(out chan<- prometheus.Metric) {
 	c.out = out
-	c.tell(series{name: "resource_scrape_error",
+	c.add(series{name: "resource_scrape_error",
 		help: "1 if there was an error while getting container metrics, 0 otherwise"}, metav1.Time{}, &c.failed)
 	node := c.summary.Node
 	c.usage("node", "node", nil, nil, node.CPU, node.Memory, node.Swap)
@@ -66,12 +66,12 @@ func (c *resourceMetrics) Collect(out chan<- prometheus.Metric) {
 			c.usage("container", "container", labels, values, k.CPU, k.Memory, k.Swap)
 			if k.Swap != nil && k.Swap.SwapUsageBytes != nil && k.Swap.SwapAvailableBytes != nil {
 				limit := float64(*k.Swap.SwapUsageBytes) + float64(*k.Swap.SwapAvailableBytes)
-				c.tell(series{"container_swap_limit_bytes", "Current amount of the container swap limit in bytes",
+				c.add(series{"container_swap_limit_bytes", "Current amount of the container swap limit in bytes",
 					prometheus.GaugeValue, labels, values}, k.Swap.Time, &limit)
 			}
 			if !k.StartTime.IsZero() {
 				start := float64(k.StartTime.UnixNano()) / float64(time.Second)
-				c.tell(series{"container_start_time_seconds",
+				c.add(series{"container_start_time_seconds",
 					"Start time of the container since unix epoch in seconds", prometheus.GaugeValue, labels, values},
 					metav1.Time{}, &start)
 			}
@@ -79,29 +79,29 @@ func (c *resourceMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// series is one metric with its labels; its kind is a gauge unless told.
+// series is one metric with its labels; its kind is a gauge by default.
 type series struct {
 	name, help     string
 	kind           prometheus.ValueType
 	labels, values []string
 }
 
-// usage tells of CPU, memory and swap of one thing.
+// usage adds the CPU, memory and swap of a container, a pod or the node.
 func (c *resourceMetrics) usage(prefix, what string, labels, values []string, cpu *statsapi.CPUStats,
 	memory *statsapi.MemoryStats, swap *statsapi.SwapStats) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
 		seconds := float64(*cpu.UsageCoreNanoSeconds) / float64(time.Second)
-		c.tell(series{prefix + "_cpu_usage_seconds_total",
+		c.add(series{prefix + "_cpu_usage_seconds_total",
 			"Cumulative cpu time consumed by the " + what + " in core-seconds", prometheus.CounterValue, labels,
 			values},
 			cpu.Time, &seconds)
 	}
 	if memory != nil {
-		c.tell(series{prefix + "_memory_working_set_bytes", "Current working set of the " + what + " in bytes",
+		c.add(series{prefix + "_memory_working_set_bytes", "Current working set of the " + what + " in bytes",
 			prometheus.GaugeValue, labels, values}, memory.Time, number(memory.WorkingSetBytes))
 	}
 	if swap != nil {
-		c.tell(series{prefix + "_swap_usage_bytes", "Current swap usage of the " + what + " in bytes",
+		c.add(series{prefix + "_swap_usage_bytes", "Current swap usage of the " + what + " in bytes",
 			prometheus.GaugeValue, labels, values}, swap.Time, number(swap.SwapUsageBytes))
 	}
 }
@@ -114,8 +114,8 @@ func number(n *uint64) *float64 {
 	return &f
 }
 
-// tell tells one value, with the time that it was measured at; what is not known is not told.
-func (c *resourceMetrics) tell(s series, at metav1.Time, value *float64) {
+// add adds one value, with the time that it was measured at; what is not known is left out.
+func (c *resourceMetrics) add(s series, at metav1.Time, value *float64) {
 	key := s.name
 	for _, v := range s.values {
 		key += "/" + v

@@ -42,6 +42,11 @@ type Config struct {
 	NodeName string
 	Attach   Attacher // of the runtime, if it keeps output for those who attach; nil: through the CRI
 	Exec     Execer   // of the runtime, if it runs commands without the CRI's streams; nil: through the CRI
+	// Streams attaches to running containers whose output is not kept, if the runtime can do it without the CRI's
+	// streams; nil: through the CRI.
+	Streams Streams
+	// Forward reaches pods' ports without the CRI's streams, if the runtime can; nil: through the CRI.
+	Forward Forwarder
 
 	Certificate tls.Certificate // what the server shows
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
@@ -68,9 +73,10 @@ type Config struct {
 	Checkpoints string       // the folder of containers' checkpoints; "": there are none
 	// the node's part of /stats/summary; nil: its name only
 	NodeStats func(context.Context) (statsapi.NodeStats, error)
-	PodDisk   func(*corev1.Pod) PodDisk // what pods have on disk for /stats/summary; nil: only their layers are told
-	Health    func() error              // what /healthz says; nil: always ok
-	LogDir    string                    // what /logs/ shows; empty: 404
+	// what pods have on disk for /stats/summary; nil: only their layers are reported
+	PodDisk func(*corev1.Pod) PodDisk
+	Health  func() error // what /healthz says; nil: always ok
+	LogDir  string       // what /logs/ shows; empty: 404
 	// SystemLogs answers questions at /logs/?query=; nil: they are passed over
 	SystemLogs http.Handler
 	Logger     *slog.Logger // nil: silent
@@ -187,7 +193,7 @@ func (s *Server) StartLocal(l net.Listener, who user.Info) {
 // localUser is the key of who is at the other end of a connection within the process.
 type localUser struct{}
 
-// authenticate tells who asks.
+// authenticate finds out who asks.
 func (s *Server) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
 	if who, ok := r.Context().Value(localUser{}).(user.Info); ok {
 		return &authenticator.Response{User: who}, true, nil

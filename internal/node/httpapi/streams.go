@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/proxy"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -131,6 +133,10 @@ func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opt
 		}
 	}
 	path := s.replayOf(r)
+	if s.config.Streams != nil {
+		s.attachRunning(w, r, id, path, opts)
+		return
+	}
 	resp, err := s.config.CRI.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
 		ContainerId: id, Tty: opts.TTY, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr,
 	})
@@ -147,7 +153,7 @@ func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opt
 		s.refuse(w, r, err)
 		return
 	}
-	s.serveReplayed(w, r, id, path, location, opts)
+	s.serveReplayed(w, r, id, path, streamed(location, opts.TTY), opts)
 }
 
 // portForward connects to ports in the pod's network (EC-14).
@@ -172,6 +178,10 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 	id, err := s.config.Host.SandboxID(pod.UID)
 	if err != nil {
 		s.refuse(w, r, fail(http.StatusNotFound, "%w", err)) // the agent says which pod, and why not
+		return
+	}
+	if s.config.Forward != nil {
+		s.forward(w, r, pod, id, tunnel)
 		return
 	}
 	resp, err := s.config.CRI.Runtime.PortForward(r.Context(),
@@ -262,7 +272,25 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "60")
 	}
+	if wsstream.IsWebSocketRequest(r) {
+		refuseWebSocket(w, code, cri.Message(err))
+		return
+	}
 	http.Error(w, cri.Message(err), code)
+}
+
+// refuseWebSocket answers with a Status: what is none, client-go reads as one all the same if it looks like YAML, and
+// has no message then.
+func refuseWebSocket(w http.ResponseWriter, code int, message string) {
+	text, err := json.Marshal(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status: metav1.StatusFailure, Code: int32(code), Message: message})
+	if err != nil {
+		http.Error(w, message, code)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(text)
 }
 
 func statusOf(err error) int {

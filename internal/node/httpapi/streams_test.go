@@ -114,11 +114,16 @@ func TestExecTerminal(t *testing.T) {
 	}
 }
 
-// EC-14, EC-15: attach, and leave without ending anything.
+// EC-14, EC-15: attach, and leave without ending anything; through the runtime's own streams, and past them.
 func TestAttach(t *testing.T) {
+	t.Run("CRI", func(t *testing.T) { attaches(t, func(*Config) {}) })
+	t.Run("own", func(t *testing.T) { attaches(t, func(c *Config) { c.Streams = scripted{} }) })
+}
+
+func attaches(t *testing.T, own func(*Config)) {
 	for how := range executors {
 		t.Run(how, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, own)
 			for range 2 {
 				e := w.executor(how, "/attach/default/web/debug?input=1&output=1")
 				ctx, cancel := context.WithCancel(t.Context())
@@ -223,11 +228,21 @@ func TestExecRefused(t *testing.T) {
 	}
 }
 
-// EC-14: port-forward, by both protocols, several connections, and an error of one that leaves the others.
+// EC-14: port-forward, by both protocols, several connections, and an error of one that leaves the others; through the
+// runtime's own streams, and past them.
 func TestPortForward(t *testing.T) {
+	for name, own := range map[string]func(*Config){
+		"CRI": func(*Config) {},
+		"own": func(c *Config) { c.Forward = newEchoes(t) },
+	} {
+		t.Run(name, func(t *testing.T) { portForwards(t, own) })
+	}
+}
+
+func portForwards(t *testing.T, own func(*Config)) {
 	for _, how := range []string{"SPDY", "WebSocket"} {
 		t.Run(how, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, own)
 			stop, ready := make(chan struct{}), make(chan struct{})
 			u := &url.URL{Scheme: "https", Host: w.addr, Path: "/portForward/default/web"}
 			var errOut bytes.Buffer

@@ -18,7 +18,7 @@ import (
 )
 
 // serveWebSocket joins a WebSocket client with a process. doing says what failed, if it fails: "error attaching to
-// container". The writer must tell when its connection is lost by ending the request's context. A client that does not
+// container". When the connection of its writer is lost, the request's context must end. A client that does not
 // read holds up the writes of the process: nothing is gathered for it. (The library has a server for this protocol in
 // its translator to SPDY only.)
 func serveWebSocket(w http.ResponseWriter, r *http.Request, o *remotecommand.Options, doing string, run process) {

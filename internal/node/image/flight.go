@@ -32,7 +32,7 @@ type pulled struct {
 	id    string
 	size  uint64        // bytes, 0 if unknown
 	took  time.Duration // of the pull itself, without waiting for a slot
-	known string        // the id that the runtime tells when it is asked for the image; some answer a pull with another
+	known string        // the id that the runtime gives when it is asked for the image; some answer a pull with another
 	used  int           // which of the credentials the registry took; 0 also where there were none
 }
 
@@ -115,7 +115,7 @@ func Fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runti
 	return id, err
 }
 
-// fetch is Fetch, and tells which of the credentials did it.
+// fetch is Fetch, and returns which of the credentials were accepted.
 func fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest,
 	ref imagename.Reference, auths []*runtimeapi.AuthConfig) (id string, used int, err error) {
 	if len(auths) == 0 {
@@ -136,7 +136,7 @@ func fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runti
 	return "", 0, last
 }
 
-// sandboxOf tells the runtime for which pod it pulls; some choose storage or account by it.
+// sandboxOf lets the runtime know for which pod it pulls; some choose storage or account by it.
 func sandboxOf(pod *corev1.Pod) *runtimeapi.PodSandboxConfig {
 	return &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID)},

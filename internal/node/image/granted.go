@@ -28,7 +28,7 @@ func (c credential) secret() pullrecord.Secret {
 		Hash: hashOf(c.auth)}
 }
 
-// hashOf tells credentials from others without giving them away.
+// hashOf identifies credentials without revealing them.
 func hashOf(auth *runtimeapi.AuthConfig) string {
 	text, err := json.Marshal([]string{auth.Username, auth.Password, auth.IdentityToken, auth.RegistryToken})
 	if err != nil {
@@ -38,7 +38,7 @@ func hashOf(auth *runtimeapi.AuthConfig) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// granted tells whether the pod of these credentials may use an image that is on the node without asking its registry
+// granted reports whether the pod of these credentials may use an image that is on the node without asking its registry
 // (RS-12).
 func (p *Puller) granted(ref imagename.Reference, name, id string, auths func() []credential) bool {
 	if p.cfg.Records == nil {

@@ -37,12 +37,12 @@ type Config struct {
 	// whatever is on the node is for all pods.
 	Records *pullrecord.Store
 	Verify  pullrecord.Policy
-	// Progress, if set, is told what happens, in the words of the kubelet's events. It must not block.
+	// Progress, if set, is called with what happens, in the words of the kubelet's events. It must not block.
 	Progress func(Event)
 	Logger   *slog.Logger
 }
 
-// Event is one thing to tell about an image of a container, ready to be recorded as a Kubernetes event on the pod.
+// Event is something that has happened with a container's image, ready to be recorded as a Kubernetes event on the pod.
 type Event struct {
 	Pod       *corev1.Pod
 	Container string
@@ -75,76 +75,109 @@ func New(cfg Config) *Puller {
 // id of it, to be given to CreateContainer. What goes wrong is an *Error; a cancelled context is that context's error,
 // wrapped. An ephemeral container is passed as (*corev1.Container)(&ec.EphemeralContainerCommon).
 func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (imageRef string, err error) {
-	say := func(kind, reason, format string, args ...any) {
-		if p.cfg.Progress != nil {
-			p.cfg.Progress(Event{Pod: pod, Container: c.Name, Type: kind, Reason: reason,
-				Message: fmt.Sprintf(format, args...)})
-		}
-	}
 	ref, err := imagename.Parse(c.Image)
+	a := &attempt{puller: p, pod: pod, container: c, ref: ref}
 	if err != nil {
-		say(corev1.EventTypeWarning, "InspectFailed", "Failed to apply default image tag %q: %v", c.Image, err)
-		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err,
-			Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
+		return "", a.refuse(InvalidImageName, "InspectFailed", err,
+			fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err))
 	}
-	policy := PolicyOf(c.ImagePullPolicy, ref)
-	toolbox := podspec.IsToolbox(c.Image)
+	a.policy = PolicyOf(c.ImagePullPolicy, ref)
 	if ref.Own() {
-		policy = corev1.PullNever // whatever was asked for: nobody knows who answers by that name
+		a.policy = corev1.PullNever // whatever was asked for: nobody knows who answers by that name
 	}
 	if imagename.IsID(c.Image) {
-		policy = corev1.PullNever // a registry knows no ids; it would be asked for a tag of a repository "sha256"
+		a.policy = corev1.PullNever // a registry knows no ids; it would be asked for a tag of a repository "sha256"
 	}
-	auths := sync.OnceValue(func() []credential { return p.credentials(ctx, pod, ref, say) })
-	if policy != corev1.PullAlways {
-		id, _, err := p.inspect(ctx, ref)
-		if ctx.Err() != nil {
-			return "", cancelled(ctx, ref)
-		}
-		if err != nil {
-			say(corev1.EventTypeWarning, "InspectFailed", "Failed to inspect image %q: %v", c.Image, err)
-			return "", &Error{Reason: ImageInspectError, Image: c.Image, Err: err,
-				Message: fmt.Sprintf("Failed to inspect image %q: %v", c.Image, err)}
-		}
-		switch granted := id != "" && p.granted(ref, c.Image, id, auths); {
-		case granted:
-			say(corev1.EventTypeNormal, "Pulled",
-				"Container image %q already present on machine and can be accessed by the pod", c.Image)
-			return id, nil
-		case id != "" && policy == corev1.PullNever:
-			message := fmt.Sprintf("Container image %q is present on the machine but cannot be accessed by the pod: with pull policy of Never its credentials cannot be verified; "+
-				"use IfNotPresent, with an imagePullSecret for %s", c.Image, ref.Registry)
-			say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
-			return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}
+	a.auths = sync.OnceValue(func() []credential { return p.credentials(ctx, pod, ref, a.say) })
+	if a.policy != corev1.PullAlways {
+		if id, err := a.present(ctx); id != "" || err != nil {
+			return id, err
 		}
 	}
-	if policy == corev1.PullNever {
-		message := fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)
-		switch {
-		case toolbox:
-			message = fmt.Sprintf("Container image %q is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image", c.Image)
-		case ref.Own():
-			message = fmt.Sprintf("Container image %q is not here: %s", c.Image, imagename.NotPulled(c.Image))
-		case imagename.IsID(c.Image):
-			message = fmt.Sprintf("Container image %q is an image id, and no such image is here: ids are not pulled; name the image as registry/name:tag", c.Image)
-		}
-		say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
-		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}
+	if a.policy == corev1.PullNever {
+		return "", a.refuse(ErrImageNeverPull, ErrImageNeverPull, nil, absent(c.Image, ref))
 	}
-	with, begin := auths(), time.Now()
-	say(corev1.EventTypeNormal, "Pulling", "Pulling image %q", c.Image)
-	got, err := p.recorded(ctx, pod, ref, with)
+	return a.pull(ctx)
+}
+
+// attempt is one to have a container's image.
+type attempt struct {
+	puller    *Puller
+	pod       *corev1.Pod
+	container *corev1.Container
+	ref       imagename.Reference
+	policy    corev1.PullPolicy
+	auths     func() []credential
+}
+
+// say makes an event of the pod.
+func (a *attempt) say(kind, reason, format string, args ...any) {
+	if progress := a.puller.cfg.Progress; progress != nil {
+		progress(Event{Pod: a.pod, Container: a.container.Name, Type: kind, Reason: reason,
+			Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// refuse says in an event why there is no image, and is the error.
+func (a *attempt) refuse(reason, event string, err error, message string) error {
+	a.say(corev1.EventTypeWarning, event, "%s", message)
+	return &Error{Reason: reason, Image: a.container.Image, Err: err, Message: message}
+}
+
+// present is the id of an image that is on the node and may be used by the pod; empty if it is to be pulled.
+func (a *attempt) present(ctx context.Context) (id string, err error) {
+	image := a.container.Image
+	id, _, err = a.puller.inspect(ctx, a.ref)
+	switch {
+	case ctx.Err() != nil:
+		return "", cancelled(ctx, a.ref)
+	case err != nil:
+		return "", a.refuse(ImageInspectError, "InspectFailed", err,
+			fmt.Sprintf("Failed to inspect image %q: %v", image, err))
+	case id == "":
+		return "", nil
+	case a.puller.granted(a.ref, image, id, a.auths):
+		a.say(corev1.EventTypeNormal, "Pulled",
+			"Container image %q already present on machine and can be accessed by the pod", image)
+		return id, nil
+	case a.policy == corev1.PullNever:
+		return "", a.refuse(ErrImageNeverPull, ErrImageNeverPull, nil, fmt.Sprintf(
+			"Container image %q is present on the machine but cannot be accessed by the pod: with pull policy of Never its credentials cannot be verified; "+
+				"use IfNotPresent, with an imagePullSecret for %s", image, a.ref.Registry))
+	}
+	return "", nil
+}
+
+// absent says that an image which is never pulled is not on the node, and what to do.
+func absent(image string, ref imagename.Reference) string {
+	switch {
+	case podspec.IsToolbox(image):
+		return fmt.Sprintf("Container image %q is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image", image)
+	case ref.Own():
+		return fmt.Sprintf("Container image %q is not here: %s", image, imagename.NotPulled(image))
+	case imagename.IsID(image):
+		return fmt.Sprintf("Container image %q is an image id, and no such image is here: ids are not pulled; name the image as registry/name:tag", image)
+	}
+	return fmt.Sprintf("Container image %q is not present with pull policy of Never", image)
+}
+
+// pull has the image pulled, in its turn and once for all who want it.
+func (a *attempt) pull(ctx context.Context) (id string, err error) {
+	p, image := a.puller, a.container.Image
+	with, begin := a.auths(), time.Now()
+	a.say(corev1.EventTypeNormal, "Pulling", "Pulling image %q", image)
+	got, err := p.recorded(ctx, a.pod, a.ref, with)
 	if ctx.Err() != nil {
-		return "", cancelled(ctx, ref)
+		return "", cancelled(ctx, a.ref)
 	}
 	if err != nil {
-		p.cfg.Logger.Debug("image not pulled", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "image", c.Image,
-			"err", err)
-		say(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", c.Image, err)
+		p.cfg.Logger.Debug("image not pulled", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.container.Name,
+			"image", image, "err", err)
+		a.say(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", image, err)
 		return "", err
 	}
-	say(corev1.EventTypeNormal, "Pulled",
-		"Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", c.Image,
+	a.say(corev1.EventTypeNormal, "Pulled",
+		"Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image,
 		got.took.Truncate(time.Millisecond), time.Since(begin).Truncate(time.Millisecond), got.size)
 	return got.id, nil
 }
@@ -172,7 +205,7 @@ func spec(ref imagename.Reference) *runtimeapi.ImageSpec {
 }
 
 // credentials are those of the pod's pull secrets, then those of the node. A secret that is missing or unreadable is
-// told of and passed over: the image may be public.
+// reported and passed over: the image may be public.
 func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename.Reference,
 	say func(kind, reason, format string, args ...any)) []credential {
 	var ring, node Keyring

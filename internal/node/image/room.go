@@ -77,7 +77,7 @@ func (r roomy) short() bool {
 	return err == nil && tooShort(free, capacity)
 }
 
-// tooShort tells whether a disk has less than pulls may leave. (Pure.)
+// tooShort reports whether a disk has less than pulls may leave. (Pure.)
 func tooShort(free, capacity int64) bool {
 	return free < max(leastRoom, min(mostRoom, capacity/roomShare))
 }

@@ -46,7 +46,7 @@ func (e *Execs) Run(ctx context.Context) {
 	}
 }
 
-// removeLeft tries once more to remove each of the sessions that are left, and tells whether none is.
+// removeLeft tries once more to remove each of the sessions that are left, and reports whether none is.
 func (e *Execs) removeLeft(ctx context.Context) bool {
 	e.mu.Lock()
 	sessions := slices.Clone(e.leftover)

@@ -53,8 +53,8 @@ func container(r Request, session string, pod *corev1.Pod) *corev1.Container {
 		Stdin: r.Stdin, StdinOnce: r.Stdin, TTY: r.TTY, SecurityContext: security}
 }
 
-// userNote tells the client whom its command runs as, where that is not root because the pod does not allow it; nothing
-// if the client has named a user itself.
+// userNote tells the client which user its command runs as, where that is not root because the pod does not allow it;
+// nothing if the client has named a user itself.
 func userNote(r Request, pod *corev1.Pod, config *runtimeapi.ContainerConfig) string {
 	if _, forced := podspec.ImageExecSecurity(pod, r.User, r.likeWhom()); !forced || r.User != nil {
 		return ""

@@ -158,8 +158,8 @@ func TestPlaceOf(t *testing.T) {
 			continue
 		}
 		got := ""
-		if p.Box != nil {
-			got = p.Box.ID
+		if p.Sandbox != nil {
+			got = p.Sandbox.ID
 		}
 		notes := strings.Join(p.Notes, "\n")
 		if err != nil || got != c.box || p.Target != c.id || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {

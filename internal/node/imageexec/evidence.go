@@ -21,7 +21,7 @@ type knownState struct {
 
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	ExitCode   *int32    `json:"exitCode,omitempty"`
-	Signal     string    `json:"signal,omitempty"` // that ended it, as far as its exit code tells
+	Signal     string    `json:"signal,omitempty"` // that ended it, as far as its exit code shows
 	OOMKilled  bool      `json:"oomKilled,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
 	Message    string    `json:"message,omitempty"` // its termination message

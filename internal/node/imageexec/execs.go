@@ -33,7 +33,7 @@ import (
 
 // Runtime is what image exec needs of a container runtime besides the CRI.
 type Runtime interface {
-	// Files tells what a container sees.
+	// Files returns the files that a container sees.
 	Files(ctx context.Context, containerID string) (Files, error)
 	// Attach joins the streams of a container's process, from the first byte of its output on. It returns nil when the
 	// process has ended and all its output is written, or ctx's error.
@@ -56,7 +56,7 @@ type Config struct {
 	// Pod is a pod as the node has it now, or nil; Changed is closed when that may have become another.
 	Pod     func(types.UID) *corev1.Pod
 	Changed func() <-chan struct{}
-	// Released is told that nobody looks at containers of a pod any more that somebody looked at.
+	// Released is called when the last session that showed containers of a pod has ended.
 	Released func(types.UID)
 	Limits   Limits // how many there may be
 	Logger   *slog.Logger
@@ -82,7 +82,7 @@ func New(c Config) *Execs {
 		left: make(chan struct{}, 1)}
 }
 
-// Holds tells whether a session shows the files of a container, which are not to go from under it.
+// Holds reports whether a session shows the files of a container, which are not to go from under it.
 func (e *Execs) Holds(container string) bool {
 	if e == nil {
 		return false
@@ -92,7 +92,7 @@ func (e *Execs) Holds(container string) bool {
 	return e.held[container] > 0
 }
 
-// Owns tells whether a pod's UID is that of a session, which goes without a record of its own.
+// Owns reports whether a pod's UID is that of a session, which goes without a record of its own.
 func (e *Execs) Owns(uid types.UID) bool {
 	if e == nil {
 		return false
@@ -116,7 +116,7 @@ type Session struct {
 	notes []string
 
 	container string // its id, when it is known
-	box       string // the id of the sandbox that it is in
+	inSandbox string // the id of the sandbox that it is in
 	created   bool   // the runtime was asked for a container
 	sandbox   bool   // and for a temporary sandbox
 	below     string // the cgroup that the container's is in; "" where there are none
@@ -188,7 +188,7 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	s.notes = append(s.notes, p.Notes...)
-	s.visiting = p.Box == nil
+	s.visiting = p.Sandbox == nil
 	if s.tree, err = makeTree(filepath.Join(s.e.Folder, s.id)); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen,
 	p place) (*runtimeapi.ContainerConfig, error) {
 	as := pod
-	if p.Box == nil {
+	if p.Sandbox == nil {
 		as = standIn(pod, s.id)
 	}
 	got,

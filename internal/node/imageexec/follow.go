@@ -100,7 +100,7 @@ func (s *Session) unfollow() {
 	}
 }
 
-// news tells whether a container runs that is not shown.
+// news reports whether a container runs that is not shown.
 func (s *Session) news(pod *corev1.Pod) bool {
 	for _, c := range podspec.Statuses(&pod.Status) {
 		if c.State.Running != nil && !s.ids[bareID(c.ContainerID)] {
@@ -110,7 +110,7 @@ func (s *Session) news(pod *corev1.Pod) bool {
 	return false
 }
 
-// showLater shows what runs and is not shown, and tells how many there were.
+// showLater shows what runs and is not shown, and returns how many there were.
 func (s *Session) showLater(ctx context.Context, pod *corev1.Pod) (n int) {
 	seen, err := s.e.Ops.Observe(ctx, pod)
 	if err != nil {

@@ -3,6 +3,7 @@
 package imageexec
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -29,7 +30,7 @@ func refuse(status int, format string, args ...any) error {
 
 // place is where the command runs.
 type place struct {
-	Box *plan.Sandbox // nil: in one that is made for it (IX-09)
+	Sandbox *plan.Sandbox // nil: in one that is made for it (IX-09)
 	// Target is the id of the container whose processes the command is to see; "" for none.
 	Target string
 	Notes  []string
@@ -46,20 +47,25 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 		}
 	}
 	for i := range seen.Sandboxes {
-		if s := &seen.Sandboxes[i]; p.Box == nil || s.Attempt > p.Box.Attempt {
-			p.Box = s
+		if s := &seen.Sandboxes[i]; p.Sandbox == nil || s.Attempt > p.Sandbox.Attempt {
+			p.Sandbox = s
 		}
 	}
 	switch {
-	case p.Box != nil && p.Box.Ready && !leaving(pod, seen):
+	case p.Sandbox != nil && p.Sandbox.Ready && !leaving(pod, seen):
 	case pod.DeletionTimestamp != nil:
 		return p, refuse(http.StatusConflict, "pod %q is being deleted, and its sandbox is already gone", pod.Name)
+	case len(seen.Containers) == 0 && pod.Status.Phase == corev1.PodFailed:
+		return p,
+			refuse(http.StatusConflict,
+				"pod %q has failed (%s) and never ran a container on this node, so there is nothing to see: %s",
+				pod.Name, cmp.Or(pod.Status.Reason, "no reason is known"), pod.Status.Message)
 	case len(seen.Containers) == 0:
 		return p,
 			refuse(http.StatusConflict,
 				"pod %q has not run any container on this node yet, so there is nothing to see; try kubectl describe pod", pod.Name)
 	default:
-		p.Box = nil
+		p.Sandbox = nil
 		p.Notes = append(p.Notes, "the pod's sandbox is gone: the command runs in its own network")
 	}
 	if target == "" || podspec.NamespaceModes(pod).PID != podspec.NamespaceContainer {
@@ -67,7 +73,7 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 	}
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
-		if c.Name == target && c.Running() && p.Box != nil && c.SandboxID == p.Box.ID {
+		if c.Name == target && c.Running() && p.Sandbox != nil && c.SandboxID == p.Sandbox.ID {
 			p.Target = c.ID
 			return p, nil
 		}
@@ -77,7 +83,7 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 	return p, nil
 }
 
-// leaving tells whether a pod has ended, so that its sandbox is going to be stopped at any moment.
+// leaving reports whether a pod has ended, so that its sandbox is going to be stopped at any moment.
 func leaving(pod *corev1.Pod, seen plan.Seen) bool {
 	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	return over && pod.DeletionTimestamp == nil && !slices.ContainsFunc(seen.Containers,

@@ -30,7 +30,7 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	// Cancelled is not undone: what the client called off is waited for, so that it can be taken away.
 	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
-	var box *runtimeapi.PodSandboxConfig
+	var sandbox *runtimeapi.PodSandboxConfig
 	var id string
 	var ips []string
 	s.below = s.parent(pod)
@@ -40,16 +40,16 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	}
 	config.Linux.SecurityContext.NamespaceOptions.UsernsOptions = ops.UserOptions(users)
 	ops.MapMounts(config.GetMounts(), users)
-	if p.Box != nil {
-		id, ips = p.Box.ID, p.Box.IPs
-		box = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Box.Attempt, Node: s.e.Ops.Node,
+	if p.Sandbox != nil {
+		id, ips = p.Sandbox.ID, p.Sandbox.IPs
+		sandbox = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Sandbox.Attempt, Node: s.e.Ops.Node,
 			LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod), Users: users})
 	} else {
 		s.below = s.parent(standIn(pod, s.id))
 		if d := pod.Spec.ActiveDeadlineSeconds; d != nil { // nothing of a pod lasts longer
 			s.limit = time.Duration(min(*d, math.MaxInt32)) * time.Second
 		}
-		if box, id, ips, err = s.makeBox(calls, standIn(pod, s.id), users); err != nil {
+		if sandbox, id, ips, err = s.makeSandbox(calls, standIn(pod, s.id), users); err != nil {
 			return fmt.Errorf("creating a sandbox for the command: %s", cri.Message(err))
 		}
 	}
@@ -62,9 +62,9 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.created, s.box = true, id
+	s.created, s.inSandbox = true, id
 	made, err := s.e.Ops.CRI.Runtime.CreateContainer(calls, &runtimeapi.CreateContainerRequest{PodSandboxId: id,
-		Config: config, SandboxConfig: box})
+		Config: config, SandboxConfig: sandbox})
 	if err != nil {
 		if s.ending(calls, id) {
 			return refuse(http.StatusConflict,
@@ -80,7 +80,7 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	return ctx.Err()
 }
 
-// ending tells whether the sandbox of a command, which could not be begun in it, has been stopped meanwhile. The
+// ending reports whether the sandbox of a command, which could not be begun in it, has been stopped meanwhile. The
 // runtime says so in words of its own, if at all.
 func (s *Session) ending(ctx context.Context, sandbox string) bool {
 	got, err := s.e.Ops.CRI.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox})
@@ -97,8 +97,8 @@ func (s *Session) parent(pod *corev1.Pod) string {
 	return s.e.Ops.Cgroups.ParentOf(pod)
 }
 
-// makeBox makes a temporary sandbox (IX-09), with a cgroup of its own and the pod's limits.
-func (s *Session) makeBox(ctx context.Context, standIn *corev1.Pod,
+// makeSandbox makes a temporary sandbox (IX-09), with a cgroup of its own and the pod's limits.
+func (s *Session) makeSandbox(ctx context.Context, standIn *corev1.Pod,
 	users *userns.Range) (config *runtimeapi.PodSandboxConfig, id string, ips []string, err error) {
 	if s.e.Ops.Cgroups != nil {
 		s.cgroup = true
@@ -145,7 +145,7 @@ func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
 // executed, ends with 127 or 126 as in a shell. When ctx ends, the client is gone: the command is killed.
 func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
 	defer s.Close()
-	s.tell(streams)
+	s.showNotes(streams)
 	s.follow()
 	if limit := s.limit; limit > 0 {
 		defer time.AfterFunc(limit, func() { s.end("the pod's activeDeadlineSeconds are over") }).Stop()
@@ -158,7 +158,7 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 		}
 		look, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 		defer cancel()
-		if s.ending(look, s.box) {
+		if s.ending(look, s.inSandbox) {
 			return 0, errors.New("the pod has just ended: try again in a moment, to look at what is left of it")
 		}
 		return 0, fmt.Errorf("starting the command: %s", text)
@@ -184,7 +184,7 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 	return code, nil
 }
 
-// end takes the session away though its command has not ended. The client is told why.
+// end takes the session away though its command has not ended. The client gets the reason.
 func (s *Session) end(why string) {
 	s.cut.CompareAndSwap(nil, &why)
 	s.Close()
@@ -205,7 +205,7 @@ func (s *Session) cutShort(code int) string {
 	return ""
 }
 
-// podGoes is what is said of a pod that is deleted.
+// podGoes is the reason that is given for a pod that is deleted.
 const podGoes = "the pod is being deleted"
 
 // start starts the command. It is waited for though the client may have gone: while it is being started, a container
@@ -225,8 +225,8 @@ func (s *Session) start(ctx context.Context) error {
 	return err
 }
 
-// tell shows the notes to the client, before any output of the command.
-func (s *Session) tell(streams Streams) {
+// showNotes shows the notes to the client, before any output of the command.
+func (s *Session) showNotes(streams Streams) {
 	for _, n := range s.notes {
 		say(streams, n)
 	}
@@ -297,6 +297,7 @@ func (s *Session) remove(ctx context.Context) error {
 	var errs []error
 	switch {
 	case s.container != "" && !s.sandbox:
+		s.e.partWith(ctx, s.container)
 		errs = append(errs, removeContainer(ctx, s.e.Ops.CRI, s.container))
 	case s.created || s.sandbox:
 		errs = append(errs, removeLabelled(ctx, s.e.Ops.CRI, map[string]string{labelSession: s.id}))

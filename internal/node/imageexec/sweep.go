@@ -50,11 +50,11 @@ func removeLabelled(ctx context.Context, c *cri.Client, labels map[string]string
 	for _, x := range containers.GetContainers() {
 		errs = append(errs, removeContainer(ctx, c, x.GetId()))
 	}
-	boxes,
+	sandboxes,
 		err := c.Runtime.ListPodSandbox(ctx,
 		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
 	errs = append(errs, err)
-	for _, x := range boxes.GetItems() {
+	for _, x := range sandboxes.GetItems() {
 		if _,
 			err := c.Runtime.StopPodSandbox(ctx,
 			&runtimeapi.StopPodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
@@ -82,6 +82,27 @@ func removeContainer(ctx context.Context, c *cri.Client, id string) error {
 		return fmt.Errorf("removing container %s: %s", id, cri.Message(err))
 	}
 	return nil
+}
+
+// partTime is how long a command that has lost its client may take to end by itself.
+const partTime = 500 * time.Millisecond
+
+// partWith waits for a command to end that has lost its client, and its input with it: one that copies takes away then
+// what it has not finished, and could not if it were killed at once. There is no event that every runtime has in time.
+func (e *Execs) partWith(ctx context.Context, container string) {
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	for {
+		st, err := e.Ops.CRI.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: container})
+		if err != nil || st.GetStatus().GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
+			return
+		}
+		select {
+		case <-time.After(notePoll):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // notePoll is how often a runtime is asked whether it has noted a container's end.

@@ -2,7 +2,7 @@
 
 // Package logind holds up the machine's going down, by systemd-logind's inhibitor locks, until pods have ended (PL-32).
 //
-// [Watch] takes a lock, raises logind's limit on how long a lock may hold things up where it is too low, and tells of
+// [Watch] takes a lock, raises logind's limit on how long a lock may hold things up where it is too low, and reports
 // each shutdown; the lock is given back when the listener has returned.
 // [Forget] removes that limit again, for a server that is removed.
 //

@@ -32,12 +32,12 @@ type bus interface {
 	Raise(to time.Duration) error
 	// Lock holds things up until it is released.
 	Lock() (release func(), err error)
-	// Downs tells of shutdowns: true when one begins, false when it was called off. It is closed with the connection.
+	// Downs receives shutdowns: true when one begins, false when it was called off. It is closed with the connection.
 	Downs() (<-chan bool, error)
 	Close()
 }
 
-// Watch tells down of each shutdown until ctx ends or logind goes away, and holds the shutdown up until down has
+// Watch calls down at each shutdown until ctx ends or logind goes away, and holds the shutdown up until down has
 // returned; down(false) says that it was called off. need is how long that may take, folder the data folder for which
 // logind's limit is raised (see [Forget]). ErrNone: there is no logind.
 func Watch(ctx context.Context, folder string, need time.Duration,

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// maxLine bounds a line of a log file. containerd cuts at 16 KiB unless told otherwise; what is longer than this is no
+// maxLine bounds a line of a log file. containerd cuts at 16 KiB by default; what is longer than this is no
 // log.
 const maxLine = 16 << 20
 

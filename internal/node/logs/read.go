@@ -23,8 +23,8 @@ import (
 // tailLines counts lines of the wanted streams, of which the other options then choose.
 //
 // When following, Read waits for a file that is not there yet, goes on over rotations, and returns nil after running
-// said false and all was read; or ctx's error. A nil running means that the container has ended. running is asked when
-// the runtime closes the log, and every few seconds.
+// returned false and all was read; or ctx's error. A nil running means that the container has ended. running is asked
+// when the runtime closes the log, and every few seconds.
 //
 // It returns the offset of the file, in bytes, up to which it has read whole lines: there [Replay] goes on.
 func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout,

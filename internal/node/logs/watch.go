@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher tells when something happens to the files of a folder. It uses inotify itself, as the usual library hides the
-// one event that says that a writer is done with a file.
+// watcher signals when something happens to the files of a folder. It uses inotify itself, as the usual library hides
+// the one event that says that a writer is done with a file.
 type watcher struct {
 	wake   chan struct{} // capacity 1
 	closed atomic.Uint64 // how often a file that was open for writing was closed

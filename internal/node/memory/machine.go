@@ -24,7 +24,7 @@ type Banks struct {
 	Of        bank.Machine // all of their memory: huge pages apart from the rest
 }
 
-// ReadBanks reads what the kernel tells of NUMA nodes in a folder (/sys/devices/system/node). A kernel that knows of
+// ReadBanks reads what the kernel reports of NUMA nodes in a folder (/sys/devices/system/node). A kernel that knows of
 // none has one, node 0, of which nothing else is known.
 func ReadBanks(folder string) (Banks, error) {
 	out := Banks{Nodes: 1, Distances: numa.Distances{0: {0: 10}}, Of: bank.Machine{}}

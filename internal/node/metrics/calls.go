@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Called tells of a call to the runtime, by its full gRPC method: /runtime.v1.RuntimeService/StartContainer.
+// Called counts a call to the runtime, by its full gRPC method: /runtime.v1.RuntimeService/StartContainer.
 func (m *Metrics) Called(method string, took time.Duration, err error) {
 	name := operation(method)
 	m.runtimeCalls.WithLabelValues(name).Inc()

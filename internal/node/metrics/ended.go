@@ -29,7 +29,7 @@ func (m *Metrics) ended(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	}
 }
 
-// endsOf are the ends of a container that its status tells: of this run and the one before.
+// endsOf are the ends of a container that its status shows: of this run and the one before.
 func endsOf(s *corev1.ContainerStatus) (out []*corev1.ContainerStateTerminated) {
 	for _, t := range []*corev1.ContainerStateTerminated{s.LastTerminationState.Terminated, s.State.Terminated} {
 		if t != nil {

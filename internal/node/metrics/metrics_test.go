@@ -132,7 +132,7 @@ func TestTerminatedContainers(t *testing.T) {
 		status(ended("j", 3, "Error"), ended("c", 137, "OOMKilled"), ended("b", 139, "Error")),
 		status(ended("j", 3, "Error"), ended("", 137, "ContainerStatusUnknown"), ended("b", 139, "Error")),
 	} {
-		m.Told(p, was, now, began)
+		m.StatusChanged(p, was, now, began)
 		was = now
 	}
 	const total = "kubelet_terminated_containers_total"
@@ -185,12 +185,12 @@ func TestPodStart(t *testing.T) {
 		{Name: "proxy", StartedAt: after(2600 * time.Millisecond)},
 	}}
 	m.Trace(p, work.Event{Seen: &seen})
-	m.Told(p, statuses(corev1.PodPending, false), statuses(corev1.PodPending, false), after(2600*time.Millisecond))
-	m.Told(p, statuses(corev1.PodPending, false), statuses(corev1.PodRunning, true), after(3200*time.Millisecond))
+	m.StatusChanged(p, statuses(corev1.PodPending, false), statuses(corev1.PodPending, false), after(2600*time.Millisecond))
+	m.StatusChanged(p, statuses(corev1.PodPending, false), statuses(corev1.PodRunning, true), after(3200*time.Millisecond))
 	changed := m.Saving("u")
 	m.Saved(p, statuses(corev1.PodRunning, true), changed, errors.New("away"), after(3300*time.Millisecond))
 	m.Saved(p, statuses(corev1.PodRunning, true), m.Saving("u"), nil, after(3700*time.Millisecond))
-	m.Told(p, statuses(corev1.PodRunning, true), statuses(corev1.PodRunning, true), after(4*time.Second))
+	m.StatusChanged(p, statuses(corev1.PodRunning, true), statuses(corev1.PodRunning, true), after(4*time.Second))
 	m.Saved(p, statuses(corev1.PodRunning, true), m.Saving("u"), nil, after(4100*time.Millisecond))
 	expect(t, m, map[string]string{
 		"kubelet_pod_start_duration_seconds_count": "1", "kubelet_pod_start_duration_seconds_sum": "3",
@@ -205,7 +205,7 @@ func TestPodStartOfAnother(t *testing.T) {
 	m, p := quiet(), shape()
 	p.Status.StartTime = &metav1.Time{Time: began}
 	m.Arrived(p, after(time.Hour))
-	m.Told(p, statuses(corev1.PodPending, false), statuses(corev1.PodRunning, true), after(2*time.Hour))
+	m.StatusChanged(p, statuses(corev1.PodPending, false), statuses(corev1.PodRunning, true), after(2*time.Hour))
 	m.Saved(p, statuses(corev1.PodRunning, true), m.Saving("u"), nil, after(2*time.Hour))
 	expect(t, m, map[string]string{"kubelet_pod_start_duration_seconds_count": "0", "kubelet_pod_start_sli_duration_seconds_count": "0",
 		"kubelet_pod_status_sync_duration_seconds_count": "1"})

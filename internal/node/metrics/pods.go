@@ -26,7 +26,7 @@ type record struct {
 	probed  map[probeLabels]struct{} // series that name this pod
 }
 
-// Arrived tells of a pod that the agent sees for the first time.
+// Arrived is called with a pod that the agent sees for the first time.
 func (m *Metrics) Arrived(pod *corev1.Pod, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,7 +40,7 @@ func (m *Metrics) Arrived(pod *corev1.Pod, now time.Time) {
 		inits: map[plan.Key]span{}, probed: map[probeLabels]struct{}{}}
 }
 
-// Gone tells of a pod that has no record any more. All that names it is forgotten.
+// Gone is called when a pod has no record any more. All that names it is forgotten.
 func (m *Metrics) Gone(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,8 +54,8 @@ func (m *Metrics) Gone(uid types.UID) {
 	delete(m.pods, uid)
 }
 
-// Told tells of a status that was decided.
-func (m *Metrics) Told(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Time) {
+// StatusChanged is called when a status was decided.
+func (m *Metrics) StatusChanged(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.pods[pod.UID]
@@ -74,7 +74,7 @@ func (m *Metrics) Told(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Tim
 	}
 }
 
-// Saving tells that the status is on its way to the API server. The result is for [Metrics.Saved].
+// Saving is called when a status is on its way to the API server. The result is for [Metrics.Saved].
 func (m *Metrics) Saving(uid types.UID) (changed time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *Metrics) Saving(uid types.UID) (changed time.Time) {
 	return changed
 }
 
-// Saved tells how that went.
+// Saved is called when that has succeeded or failed.
 func (m *Metrics) Saved(pod *corev1.Pod, status *corev1.PodStatus, changed time.Time, err error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

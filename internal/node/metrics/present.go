@@ -4,7 +4,7 @@ package metrics
 
 import "k8s.io/component-base/metrics"
 
-// present tells what runs now, each time it is asked.
+// present collects what runs now, at each scrape.
 type present struct {
 	metrics.BaseStableCollector
 	look             func() Now

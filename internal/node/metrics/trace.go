@@ -14,7 +14,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Trace tells of an operation that has begun or returned, or of a look at the node.
+// Trace is called when an operation has begun or returned, or the node was looked at.
 func (m *Metrics) Trace(pod *corev1.Pod, e work.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +147,7 @@ func kindOf(k plan.ProbeKind) string {
 	return "Readiness"
 }
 
-// Nudged tells of an event from the runtime, about one pod or, with an empty uid, about nothing in particular.
+// Nudged is called with an event from the runtime, about one pod or, with an empty uid, about nothing in particular.
 func (m *Metrics) Nudged(uid string) {
 	scope := "pod"
 	if uid == "" {

@@ -9,5 +9,5 @@
 // [Rule] merges those of all resources ([Rule.Merge]) and says whether that will do ([Rule.Admits]).
 //
 // Its law: what is merged is a set that each resource has named, or a part that several have in common; it is preferred
-// only where every resource has said so of its own; and among those as good the narrowest one is taken.
+// only where every resource prefers its own part; and among those as good the narrowest one is taken.
 package numa

@@ -29,7 +29,7 @@ func MaskOf(nodes ...int) (Mask, error) {
 	return m, nil
 }
 
-// Has tells whether a node is in the set.
+// Has reports whether a node is in the set.
 func (m Mask) Has(node int) bool { return node >= 0 && node < Most && m&(1<<node) != 0 }
 
 // Count is how many nodes there are in it.
@@ -44,7 +44,7 @@ func (m Mask) Nodes() []int {
 	return out
 }
 
-// Within tells whether all of it is in another.
+// Within reports whether all of it is in another.
 func (m Mask) Within(other Mask) bool { return m&^other == 0 }
 
 // String is the list as the kernel writes it: 0-1,3.
@@ -59,7 +59,7 @@ func (m Mask) Parts() []Mask {
 	return out
 }
 
-// Distances are those between NUMA nodes, as the kernel tells them.
+// Distances are those between NUMA nodes, as the kernel reports them.
 type Distances map[int]map[int]int
 
 // average is that between all pairs of the nodes, each with itself too; 0 where nothing is known.
@@ -86,7 +86,7 @@ func ParseDistances(line string, nodes Mask) (map[int]int, error) {
 	for i, to := range nodes.Nodes() {
 		n, err := strconv.Atoi(fields[i])
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%q is no distance between NUMA nodes", fields[i])
+			return nil, fmt.Errorf("%q is not a distance between NUMA nodes", fields[i])
 		}
 		out[to] = n
 	}

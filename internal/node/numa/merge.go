@@ -29,10 +29,10 @@ type Rule struct {
 	Distances Distances
 }
 
-// On tells whether anything is brought together.
+// On reports whether anything is brought together.
 func (r Rule) On() bool { return r.Policy != None && r.Policy != "" }
 
-// Admits tells whether what was merged will do.
+// Admits reports whether what was merged will do.
 func (r Rule) Admits(h Hint) bool {
 	switch r.Policy {
 	case Restricted, SingleNUMANode:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,11 +66,12 @@ func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 		tell(corev1.EventTypeNormal, "Created", "Container created")
 	}
 	if _, err := r.CRI.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
+		fault := startFault(err)
 		if ctx.Err() == nil {
-			tell(corev1.EventTypeWarning, "Failed", "Error: %s", cri.Message(err))
+			tell(corev1.EventTypeWarning, "Failed", "Error: %s", fault)
 			r.dropUnstarted(ctx, id)
 		}
-		return &fail{reasonRun, errors.New(cri.Message(err))}
+		return &fail{reasonRun, errors.New(fault)}
 	}
 	if c.kind == podspec.Ephemeral {
 		r.limitPIDs(t.Pod, t.Container, id)
@@ -83,6 +85,17 @@ func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 	tell(corev1.EventTypeNormal, "Started", "Container started")
 	r.Logs.link(t.Pod, t.Container, id, t.Attempt)
 	return nil
+}
+
+// startFault is what the runtime says of a container that it could not start, without the container's id, which is
+// another one at each try: the same fault has the same words, so that its events are counted.
+func startFault(err error) string {
+	words := cri.Message(err)
+	if about, rest, ok := strings.Cut(words, `": `); ok && rest != "" &&
+		strings.HasPrefix(about, `failed to start containerd task "`) {
+		return rest
+	}
+	return words
 }
 
 // limitPIDs bounds the processes of a debug container where the CRI cannot (EC-19). One whose limit cannot be set runs
@@ -236,7 +249,7 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 	if err != nil {
 		return in, err
 	}
-	if in.Mounts, err = r.Volumes.Mounts(ctx, t.Pod, c.spec); err != nil {
+	if in.Mounts, err = r.Volumes.Mounts(ctx, t.Pod, c.spec, in.Env); err != nil {
 		return in, err
 	}
 	if in.BlockDevices, err = r.Volumes.Devices(t.Pod, c.spec); err != nil {

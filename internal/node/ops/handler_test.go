@@ -93,3 +93,27 @@ func TestSandboxFaultIsTheSameEachTime(t *testing.T) {
 		}
 	}
 }
+
+// PL-15: so is why a container cannot be started.
+func TestStartFaultIsTheSameEachTime(t *testing.T) {
+	const said = `OCI runtime create failed: runc run failed: exec: "/nothing": no such file or directory`
+	for _, id := range []string{"2ac13a5d", "5e6a589a"} {
+		b := newBench(t, func(*corev1.Pod) {})
+		b.must(plan.Op{Verb: plan.PrepareVolumes})
+		b.must(plan.Op{Verb: plan.RunSandbox})
+		b.must(plan.Op{Verb: plan.PullImage, Container: "main"})
+		b.fake.Fault(func(c critest.Call) error {
+			if c.Method == "StartContainer" {
+				return errors.New(`failed to start containerd task "` + id + `": ` + said)
+			}
+			return nil
+		})
+		err := b.Do(context.Background(), b.task(plan.Op{Verb: plan.StartContainer, Container: "main"}))
+		if err == nil || err.Error() != said {
+			t.Errorf("got  %v\nwant %s", err, said)
+		}
+		if all := strings.Join(b.events, "\n"); !strings.Contains(all, "Error: "+said) || strings.Contains(all, id) {
+			t.Errorf("events %v", b.events)
+		}
+	}
+}

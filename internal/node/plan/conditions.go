@@ -17,7 +17,9 @@ func (v *view) conditions(s *corev1.PodStatus) {
 	over := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
 	own := []corev1.PodCondition{
 		v.sandboxCondition(over),
-		v.initializedCondition(s),
+	}
+	if !v.rejected() {
+		own = append(own, v.initializedCondition(s))
 	}
 	containers := v.containersReady(s, over)
 	own = append(own, v.ready(containers), containers)

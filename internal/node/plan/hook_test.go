@@ -66,7 +66,8 @@ func TestPreStopGoesOn(t *testing.T) {
 	}
 }
 
-// TestReadinessGoesOn holds which probes are tried of a container that is being stopped (PL-19).
+// TestReadinessGoesOn holds which probes are tried of a container that is being stopped (PL-19), or whose postStart hook has not completed
+// (PL-17).
 func TestReadinessGoesOn(t *testing.T) {
 	probed := func(f *facts) {
 		for i := range f.Pod.Spec.Containers {
@@ -92,6 +93,12 @@ func TestReadinessGoesOn(t *testing.T) {
 			f.Pod.Spec.Containers[0].StartupProbe = &corev1.Probe{}
 			f.Heard.Probes[ProbeKey{"m0", 0, StartupProbe}] = Probed{Failed: 3, Last: f.Now, Tick: f.Now, Message: "no"}
 		}), nil},
+		{"none while its postStart hook runs, the startup probe neither", about("H", always).boxed().runs("H0", 0).but(probed).but(func(f *facts) {
+			f.Pod.Spec.Containers[0].StartupProbe = &corev1.Probe{}
+		}), nil},
+		{"all when that is done", about("H", always).boxed().runs("H0", 0).but(probed).but(func(f *facts) {
+			f.Heard.Done[Key{PostStart, "H0", 0, NoProbe}] = true
+		}), []ProbeKind{ReadinessProbe, LivenessProbe}},
 		{"none of one that has ended", about("m", always).boxed().ended("m0", 0, 0, 0).but(probed).calling(stop), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

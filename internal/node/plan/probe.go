@@ -92,8 +92,13 @@ func (v *view) isUp(m *member) bool {
 	if v.remembers(m) && m.mem.Started != nil && *m.mem.Started {
 		return true
 	}
-	return v.startedUp(m) && (hookOf(m.spec, PostStart) == nil ||
-		v.Heard.Done[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}])
+	return v.startedUp(m) && v.hooked(m)
+}
+
+// hooked reports whether m's postStart hook, if there is one, has completed.
+func (v *view) hooked(m *member) bool {
+	return hookOf(m.spec, PostStart) == nil ||
+		v.Heard.Done[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}]
 }
 
 // isReady tells whether m can take requests (SC-08). Between its thresholds a probe leaves things as they were.
@@ -122,8 +127,12 @@ func threshold(given int32, otherwise int) int {
 }
 
 // tryProbes wants the tries that are due of these probes of m, which runs: the startup probe until it has succeeded,
-// the others from then on (PL-04).
+// the others from then on (PL-04). While its postStart hook runs there are none: what a hook prepares must not be asked
+// for before (PL-17).
 func (v *view) tryProbes(m *member, kinds ...ProbeKind) {
+	if !m.up && !v.hooked(m) {
+		return
+	}
 	for _, k := range kinds {
 		if p := probeOf(m.spec, k); p != nil && (k == StartupProbe) != v.startedUp(m) {
 			v.tryProbe(m, k, p)

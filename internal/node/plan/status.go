@@ -45,14 +45,8 @@ func (v *view) status() corev1.PodStatus {
 		s.StartTime = &t
 	}
 	v.addresses(&s)
-	for i := range v.gates {
-		s.InitContainerStatuses = append(s.InitContainerStatuses, v.containerStatus(&v.gates[i]))
-	}
-	for i := range v.mains {
-		s.ContainerStatuses = append(s.ContainerStatuses, v.containerStatus(&v.mains[i]))
-	}
-	for i := range v.debug {
-		s.EphemeralContainerStatuses = append(s.EphemeralContainerStatuses, v.containerStatus(&v.debug[i]))
+	if !v.rejected() {
+		v.containers(&s)
 	}
 	s.Phase = v.phase()
 	switch {
@@ -65,6 +59,26 @@ func (v *view) status() corev1.PodStatus {
 	v.tellWhole(&s)
 	v.conditions(&s)
 	return s
+}
+
+// rejected tells whether this node has not taken the pod. Nothing is said of its containers then, as the kubelet does:
+// a client would show that they are being created for ever (PL-20).
+func (v *view) rejected() bool {
+	old := &v.Pod.Status
+	return v.unbegun() && (v.Refused != nil && v.left.reason == v.Refused.Reason ||
+		old.Phase == corev1.PodFailed && len(old.ContainerStatuses) == 0)
+}
+
+func (v *view) containers(s *corev1.PodStatus) {
+	for i := range v.gates {
+		s.InitContainerStatuses = append(s.InitContainerStatuses, v.containerStatus(&v.gates[i]))
+	}
+	for i := range v.mains {
+		s.ContainerStatuses = append(s.ContainerStatuses, v.containerStatus(&v.mains[i]))
+	}
+	for i := range v.debug {
+		s.EphemeralContainerStatuses = append(s.EphemeralContainerStatuses, v.containerStatus(&v.debug[i]))
+	}
 }
 
 func (v *view) addresses(s *corev1.PodStatus) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // eventsOf lists the events of a decision.
@@ -96,5 +97,36 @@ func TestEvents(t *testing.T) {
 				t.Errorf("tells\n%s\nwant\n%s", got, row.want)
 			}
 		})
+	}
+}
+
+// PL-20, SC-01: of the containers of a pod that this node has not taken nothing is said, so that clients show why; neither in the
+// next decision, which knows its stored status alone. What was begun keeps its statuses, and so does a pod that fails before
+// it began for another reason.
+func TestRejected(t *testing.T) {
+	refused := about("ism", always).but(func(f *facts) { f.Refused = &Refusal{Reason: "OutOfcpu", Message: "no"} })
+	for _, when := range []string{"at once", "later"} {
+		s := Next(refused.Input).Status
+		if s.Phase != corev1.PodFailed || s.Reason != "OutOfcpu" || len(s.InitContainerStatuses)+len(s.ContainerStatuses) > 0 ||
+			find(s.Conditions, corev1.PodInitialized) != nil {
+			t.Errorf("%s: %+v", when, s)
+		}
+		if c := find(s.Conditions, corev1.ContainersReady); c == nil || c.Status != corev1.ConditionFalse || c.Reason != "PodFailed" {
+			t.Errorf("%s: containers ready: %+v", when, c)
+		}
+		refused.Pod.Status = s
+		refused.Refused = nil // of an agent that has started again since
+	}
+	for name, f := range map[string]*facts{
+		"begun":                  about("m", always).boxed().runs("m0", 0).but(func(f *facts) { f.Refused = &Refusal{Reason: "OutOfcpu"} }),
+		"taken":                  about("m", always),
+		"failed before it began": about("m", always).but(func(f *facts) { f.Pod.DeletionTimestamp = &metav1.Time{Time: epoch} }),
+		"failed, with its statuses": about("m", always).but(func(f *facts) {
+			f.Pod.Status.Phase, f.Pod.Status.ContainerStatuses = corev1.PodFailed, []corev1.ContainerStatus{{Name: "m0"}}
+		}),
+	} {
+		if s := Next(f.Input).Status; len(s.ContainerStatuses) != 1 {
+			t.Errorf("%s: %d statuses of containers", name, len(s.ContainerStatuses))
+		}
 	}
 }

@@ -28,11 +28,11 @@ type certificate struct {
 	want   *corev1.PodCertificateProjection
 	cancel context.CancelFunc
 
-	once    sync.Once
-	settled chan struct{} // closed when there is a certificate or a refusal for the first time
-	mu      sync.Mutex
-	shown   shown
-	trouble error // why there is nothing to be seen yet
+	once     sync.Once
+	answered chan struct{} // closed when there is a certificate or a refusal for the first time
+	mu       sync.Mutex
+	shown    shown
+	trouble  error // why there is nothing to be seen yet
 }
 
 // request is one that is under way.
@@ -56,16 +56,16 @@ func (c *certificate) run(ctx context.Context) {
 	for {
 		now := c.m.cfg.Wall()
 		s := next(f, now)
-		if s.tellOverdue {
-			f.toldOverdue = true
+		if s.reportOverdue {
+			f.reportedOverdue = true
 			c.warn("CertificateOverdueForRefresh", "PodCertificate refresh overdue")
 		}
-		if s.tellEnds {
-			f.toldEnded = true
+		if s.reportEnd {
+			f.reportedEnd = true
 			c.warn("CertificateExpired", "PodCertificate expired")
 		}
-		if s.tellPending {
-			f.toldPending = true
+		if s.reportPending {
+			f.reportedPending = true
 			c.warn("PodCertificatePending", fmt.Sprintf("signer %s has not answered PodCertificateRequest %s/%s: "+
 				"see that whoever signs for it runs", c.want.SignerName, c.pod.Namespace, name))
 		}

@@ -12,7 +12,7 @@ const (
 	overdue = 10 * time.Minute // after the time at which the signer wants to be asked anew
 	// lookAgain is the longest wait for a time: the clock may be set meanwhile, of which there is no event.
 	lookAgain = time.Minute
-	// pending is how long a pod waits for its first certificate before it is told for whom.
+	// pending is how long a pod waits for its first certificate before an event shows that it waits.
 	pending    = 20 * time.Second
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
@@ -27,18 +27,18 @@ type facts struct {
 	refused bool      // for good
 	notYet  time.Time // after a failure: no request before
 
-	askedAt     time.Time // of the request that is under way
-	toldPending bool      // of this pod
+	askedAt         time.Time // of the request that is under way
+	reportedPending bool      // of this pod
 
-	toldOverdue, toldEnded bool // of this certificate
+	reportedOverdue, reportedEnd bool // of this certificate
 }
 
 // step is what is due.
 type step struct {
-	ask                   bool
-	tellOverdue, tellEnds bool
-	tellPending           bool
-	again                 time.Time // when to look again; zero: only when something has happened
+	ask                      bool
+	reportOverdue, reportEnd bool
+	reportPending            bool
+	again                    time.Time // when to look again; zero: only when something has happened
 }
 
 // next decides what is due at a time.
@@ -53,8 +53,8 @@ func next(f facts, now time.Time) (s step) {
 	}
 	due := !f.has || !now.Before(f.renew)
 	switch {
-	case f.asked && !f.has && !f.toldPending:
-		s.tellPending = !now.Before(f.askedAt.Add(pending))
+	case f.asked && !f.has && !f.reportedPending:
+		s.reportPending = !now.Before(f.askedAt.Add(pending))
 		soonest(f.askedAt.Add(pending))
 	case f.asked:
 	case !due:
@@ -65,12 +65,12 @@ func next(f facts, now time.Time) (s step) {
 		s.ask = true
 	}
 	if f.has {
-		s.tellOverdue = !f.toldOverdue && !now.Before(f.renew.Add(overdue))
-		s.tellEnds = !f.toldEnded && !now.Before(f.ends)
-		if !f.toldOverdue {
+		s.reportOverdue = !f.reportedOverdue && !now.Before(f.renew.Add(overdue))
+		s.reportEnd = !f.reportedEnd && !now.Before(f.ends)
+		if !f.reportedOverdue {
 			soonest(f.renew.Add(overdue))
 		}
-		if !f.toldEnded {
+		if !f.reportedEnd {
 			soonest(f.ends)
 		}
 	}

@@ -19,8 +19,8 @@ func TestNext(t *testing.T) {
 	}{
 		{"at first", facts{}, step{ask: true}},
 		{"under way", facts{asked: true, askedAt: now}, step{again: in(pending)}},
-		{"not answered for long", facts{asked: true, askedAt: in(-pending)}, step{tellPending: true}},
-		{"not answered, and told", facts{asked: true, askedAt: in(-time.Hour), toldPending: true}, step{}},
+		{"not answered for long", facts{asked: true, askedAt: in(-pending)}, step{reportPending: true}},
+		{"not answered, and told", facts{asked: true, askedAt: in(-time.Hour), reportedPending: true}, step{}},
 		{"after a failure", facts{notYet: in(time.Second)}, step{again: in(time.Second)}},
 		{"the failure is over", facts{notYet: in(0)}, step{ask: true}},
 		{"refused", facts{refused: true}, step{}},
@@ -29,10 +29,10 @@ func TestNext(t *testing.T) {
 		{"due", facts{has: true, renew: in(0), ends: in(time.Hour)}, step{ask: true, again: in(overdue)}},
 		{"due and asked", facts{has: true, asked: true, renew: in(-time.Minute), ends: in(time.Hour)}, step{again: in(overdue - time.Minute)}},
 		{"due after a failure", facts{has: true, renew: in(-time.Minute), ends: in(time.Hour), notYet: in(time.Second)}, step{again: in(time.Second)}},
-		{"overdue", facts{has: true, asked: true, renew: in(-overdue), ends: in(time.Hour)}, step{tellOverdue: true, again: in(time.Hour)}},
-		{"overdue and told", facts{has: true, asked: true, renew: in(-overdue), ends: in(time.Hour), toldOverdue: true}, step{again: in(time.Hour)}},
-		{"ended", facts{has: true, asked: true, renew: in(-time.Hour), ends: in(0), toldOverdue: true}, step{tellEnds: true}},
-		{"ended and told", facts{has: true, asked: true, renew: in(-time.Hour), ends: in(-time.Hour), toldOverdue: true, toldEnded: true}, step{}},
+		{"overdue", facts{has: true, asked: true, renew: in(-overdue), ends: in(time.Hour)}, step{reportOverdue: true, again: in(time.Hour)}},
+		{"overdue and told", facts{has: true, asked: true, renew: in(-overdue), ends: in(time.Hour), reportedOverdue: true}, step{again: in(time.Hour)}},
+		{"ended", facts{has: true, asked: true, renew: in(-time.Hour), ends: in(0), reportedOverdue: true}, step{reportEnd: true}},
+		{"ended and told", facts{has: true, asked: true, renew: in(-time.Hour), ends: in(-time.Hour), reportedOverdue: true, reportedEnd: true}, step{}},
 	} {
 		if got := next(c.f, now); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)

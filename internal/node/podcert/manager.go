@@ -19,9 +19,9 @@ import (
 type Config struct {
 	Client kubernetes.Interface
 	Node   string
-	// Changed is told that a certificate of the pod has come, or has been refused. It must not block.
+	// Changed is called when a certificate of the pod has come, or has been refused. It must not block.
 	Changed func(types.UID)
-	// Event tells of the pod.
+	// Event records an event of the pod.
 	Event  func(pod *corev1.Pod, eventType, reason, message string)
 	Logger *slog.Logger
 	// Patience is how long Get waits at most; 0 means 10 s.
@@ -88,7 +88,7 @@ func (m *Manager) begin(pod *corev1.Pod, at place, want *corev1.PodCertificatePr
 		return
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
-	c := &certificate{m: m, pod: pod, want: want, cancel: cancel, settled: make(chan struct{})}
+	c := &certificate{m: m, pod: pod, want: want, cancel: cancel, answered: make(chan struct{})}
 	m.certs[at] = c
 	m.wg.Go(func() { c.run(ctx) })
 }
@@ -119,7 +119,7 @@ func (m *Manager) Get(ctx context.Context, pod types.UID, volume string, source 
 		patience := time.NewTimer(m.cfg.Patience)
 		defer patience.Stop()
 		select {
-		case <-c.settled:
+		case <-c.answered:
 		case <-ctx.Done():
 		case <-m.ctx.Done():
 		case <-patience.C:
@@ -153,7 +153,7 @@ func (c *certificate) show(s shown) {
 	c.mu.Lock()
 	c.shown, c.trouble = s, nil
 	c.mu.Unlock()
-	c.once.Do(func() { close(c.settled) })
+	c.once.Do(func() { close(c.answered) })
 	c.m.cfg.Changed(c.pod.UID)
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podresources tells programs on the node which pod has which devices, as the kubelet does: the API
+// Package podresources shows programs on the node which pod has which devices, as the kubelet does: the API
 // k8s.io/kubelet/pkg/apis/podresources/v1, which monitoring of GPUs asks (PL-34, KEP-606).
 //
 // A [Server] asks its [Source] at every call; it remembers nothing.

@@ -56,7 +56,7 @@ type lister struct {
 	from Source
 }
 
-// List tells of all pods.
+// List lists all pods.
 func (l *lister) List(context.Context,
 	*podresourcesapi.ListPodResourcesRequest) (*podresourcesapi.ListPodResourcesResponse, error) {
 	out := &podresourcesapi.ListPodResourcesResponse{}
@@ -69,7 +69,7 @@ func (l *lister) List(context.Context,
 	return out, nil
 }
 
-// Get tells of one pod.
+// Get answers with one pod.
 func (l *lister) Get(_ context.Context,
 	in *podresourcesapi.GetPodResourcesRequest) (*podresourcesapi.GetPodResourcesResponse, error) {
 	for _, p := range l.from.Pods() {
@@ -81,14 +81,14 @@ func (l *lister) Get(_ context.Context,
 		in.GetPodNamespace())
 }
 
-// GetAllocatableResources tells what there is for pods.
+// GetAllocatableResources answers with what is allocatable.
 func (l *lister) GetAllocatableResources(context.Context,
 	*podresourcesapi.AllocatableResourcesRequest) (*podresourcesapi.AllocatableResourcesResponse, error) {
 	return &podresourcesapi.AllocatableResourcesResponse{Devices: words(l.from.Allocatable()),
 		CpuIds: l.from.AllocatableCPUs(), Memory: machineWords(l.from.AllocatableMemory())}, nil
 }
 
-// of tells of one pod's containers: those that run beside one another, as the kubelet does, in the order of the spec.
+// of is one pod's containers: those that run beside one another, as the kubelet does, in the order of the spec.
 func (l *lister) of(p *corev1.Pod) *podresourcesapi.PodResources {
 	out := &podresourcesapi.PodResources{Name: p.Name, Namespace: p.Namespace}
 	held, cpus, memory := l.from.Held(p.UID), l.from.CPUs(p.UID), l.from.Memory(p.UID)
@@ -117,7 +117,7 @@ func words(shares []devices.Share) (out []*podresourcesapi.ContainerDevices) {
 	return out
 }
 
-// memoryWords tells of what a container has: each resource once, with the nodes that it may use.
+// memoryWords is the memory that a container has: each resource once, with the nodes that it may use.
 func memoryWords(share bank.Share) (out []*podresourcesapi.ContainerMemory) {
 	sum := bank.Amounts{}
 	for _, amounts := range share.Of {
@@ -136,7 +136,7 @@ func memoryWords(share bank.Share) (out []*podresourcesapi.ContainerMemory) {
 	return out
 }
 
-// machineWords tells of what each node has for pods.
+// machineWords is the memory that each NUMA node has for pods.
 func machineWords(m bank.Machine) (out []*podresourcesapi.ContainerMemory) {
 	for _, node := range slices.Sorted(maps.Keys(m)) {
 		for _, name := range slices.Sorted(maps.Keys(m[node])) {

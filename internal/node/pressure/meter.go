@@ -25,7 +25,7 @@ type Meter struct {
 	ImageFs     string // one on that of images; "": not known
 }
 
-// Read measures everything once. What could not be measured is not in the readings, and said in the error.
+// Read measures everything once. What could not be measured is not in the readings, and reported in the error.
 func (m Meter) Read() (evict.Readings, error) {
 	out := evict.Readings{}
 	var errs []error

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trigger asks the kernel to tell when, within two seconds, some process has waited 300 ms for memory. Windows that are
-// multiples of two seconds need no privilege (https://docs.kernel.org/accounting/psi.html).
+// trigger asks the kernel to signal when, within two seconds, some process has waited 300 ms for memory. Windows that
+// are multiples of two seconds need no privilege (https://docs.kernel.org/accounting/psi.html).
 const trigger = "some 300000 2000000\x00"
 
-// Stalls tells on a channel, at most every two seconds, that processes wait for memory. It ends with ctx, and closes
+// Stalls signals on a channel, at most every two seconds, that processes wait for memory. It ends with ctx, and closes
 // the channel then. A kernel without pressure stall information is an error; file is /proc/pressure/memory.
 func Stalls(ctx context.Context, file string) (<-chan struct{}, error) {
 	fd, err := unix.Open(file, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -36,7 +36,7 @@ func Stalls(ctx context.Context, file string) (<-chan struct{}, error) {
 	})
 	go func() {
 		defer close(out)
-		// A thread of its own waits: Go's poller does not know urgent data, which is how the kernel tells.
+		// A thread of its own waits: Go's poller does not know urgent data, which is how the kernel signals.
 		watch(fd, end, out)
 		if !stop() {
 			<-over
@@ -59,7 +59,7 @@ func watch(fd, end int, out chan<- struct{}) {
 		case wait[0].Revents&unix.POLLPRI != 0:
 			select {
 			case out <- struct{}{}:
-			default: // told already, and not heard yet
+			default: // signalled already, and not received yet
 			}
 		}
 	}

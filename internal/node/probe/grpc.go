@@ -4,12 +4,14 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
@@ -42,7 +44,7 @@ func (p *Prober) grpc(ctx context.Context, t Target, a *corev1.GRPCAction, timeo
 		return failed("error: failed to connect service at %q: %v", address, err), nil
 	}
 	defer func() { _ = conn.Close() }()
-	client, err := grpcOver(conn, address)
+	client, err := grpcOver(conn, address, credentialsOf(a))
 	if err != nil {
 		return Result{}, err
 	}
@@ -52,12 +54,21 @@ func (p *Prober) grpc(ctx context.Context, t Target, a *corev1.GRPCAction, timeo
 	return healthResult(answer, err, timeout), nil
 }
 
+// credentialsOf are those of the mode that a probe asks for: with TLS the certificate is not checked, it is the
+// application's own (KEP-5821).
+func credentialsOf(a *corev1.GRPCAction) credentials.TransportCredentials {
+	if a.Mode != nil && *a.Mode == corev1.GRPCProbeModeTLS {
+		return credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}) //nolint:gosec // Kubernetes' contract
+	}
+	return insecure.NewCredentials()
+}
+
 // grpcOver makes a client that lives and dies with one connection.
-func grpcOver(conn net.Conn, address string) (*grpc.ClientConn, error) {
+func grpcOver(conn net.Conn, address string, by credentials.TransportCredentials) (*grpc.ClientConn, error) {
 	first := make(chan net.Conn, 1)
 	first <- conn
 	return grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(by),
 		grpc.WithUserAgent(userAgent),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxHealth)),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {

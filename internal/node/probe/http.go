@@ -21,7 +21,7 @@ func (p *Prober) httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction,
 	if err != nil {
 		return Result{}, err
 	}
-	client, release := newClient(timeout, p.dial)
+	client, release := newClient(timeout, p.dial, protocolsOf(a))
 	defer release()
 	answer, err := client.Do(request)
 	if err != nil {
@@ -30,6 +30,17 @@ func (p *Prober) httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction,
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxMessage))
 	return httpResult(answer.StatusCode, string(body), err), nil
+}
+
+// protocolsOf are those of an action: HTTP/2 that is asked for is without TLS, and known beforehand (h2c). Nil are the
+// usual ones.
+func protocolsOf(a *corev1.HTTPGetAction) *http.Protocols {
+	if a.Protocol == nil || *a.Protocol != corev1.HTTPProtocolHTTP2 {
+		return nil
+	}
+	h2c := new(http.Protocols)
+	h2c.SetUnencryptedHTTP2(true)
+	return h2c
 }
 
 // httpResult says what an answer means; err is what ended the reading of its body too early. (Pure.)
@@ -50,10 +61,10 @@ func httpResult(status int, body string, err error) Result {
 // application's own), no proxy is used, redirects are followed on the same host only, the answer comes as it was sent.
 // timeout zero means none. release closes all that the client has opened; call it when the answer has been read.
 func NewClient(timeout time.Duration) (client *http.Client, release func()) {
-	return newClient(timeout, new(net.Dialer).DialContext)
+	return newClient(timeout, new(net.Dialer).DialContext, nil)
 }
 
-func newClient(timeout time.Duration, dial dialFunc) (client *http.Client, release func()) {
+func newClient(timeout time.Duration, dial dialFunc, protocols *http.Protocols) (client *http.Client, release func()) {
 	l := &line{dial: dial}
 	l.life, l.end = context.WithCancel(context.Background())
 	transport := &http.Transport{
@@ -63,6 +74,7 @@ func newClient(timeout time.Duration, dial dialFunc) (client *http.Client, relea
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true, // over TLS, if the server speaks nothing else
 		MaxResponseHeaderBytes: 256 << 10,
+		Protocols:              protocols,
 	}
 	return &http.Client{Transport: transport, CheckRedirect: follow, Timeout: timeout}, l.close
 }

@@ -76,6 +76,23 @@ func headers(kv ...string) func(*corev1.HTTPGetAction) {
 	}
 }
 
+// PL-04, SC-07: an HTTP probe with the protocol HTTP2 speaks HTTP/2 without TLS, to servers that speak nothing else.
+func TestHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	port := portOf(t, server.Listener.Addr().String())
+	for protocol, want := range map[corev1.HTTPProtocol]Verdict{corev1.HTTPProtocolHTTP2: Success, corev1.HTTPProtocolHTTP1: Failure} {
+		spec := httpProbe(port, "/", func(a *corev1.HTTPGetAction) { a.Protocol = &protocol })
+		r, err := New(nil).Try(t.Context(), target(), spec)
+		if err != nil || r.Verdict != want || want == Success && r.Message != "HTTP/2.0" {
+			t.Errorf("%s: %+v, %v", protocol, r, err)
+		}
+	}
+}
+
 // PL-04, SC-07: HTTP and HTTPS probes against real servers.
 func TestHTTP(t *testing.T) {
 	// A proxy from the environment must not be asked.

@@ -10,7 +10,7 @@ import (
 // maxMessage bounds what is kept of a command's output or an HTTP body: 10 KiB, as the kubelet does.
 const maxMessage = 10 << 10
 
-// Cut makes what a container said fit for a message of the API: at most 10 KiB, and valid UTF-8 (protobuf refuses any
+// Cut makes a container's output fit for a message of the API: at most 10 KiB, and valid UTF-8 (protobuf refuses any
 // other).
 func Cut(s string) string {
 	if len(s) > maxMessage {

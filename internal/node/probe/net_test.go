@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,25 @@ func TestTCP(t *testing.T) {
 				t.Errorf("says %q, want %q", r.Message, tc.say)
 			}
 		})
+	}
+}
+
+// PL-04, SC-07: a gRPC probe with the mode TLS speaks TLS, whoever has signed the certificate; others do not.
+func TestGRPCOverTLS(t *testing.T) {
+	web := httptest.NewUnstartedServer(nil) // for its certificate
+	web.StartTLS()
+	defer web.Close()
+	l, port := listen(t, "127.0.0.1:0")
+	server, checks := grpc.NewServer(grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0]))), health.NewServer()
+	grpc_health_v1.RegisterHealthServer(server, checks)
+	go func() { _ = server.Serve(l) }()
+	defer server.Stop()
+	for mode, want := range map[corev1.GRPCProbeMode]Verdict{corev1.GRPCProbeModeTLS: Success, corev1.GRPCProbeModePlaintext: Failure} {
+		spec := grpcProbe(port, nil)
+		spec.GRPC.Mode = &mode
+		if r, err := New(nil).Try(t.Context(), target(), spec); err != nil || r.Verdict != want {
+			t.Errorf("%s: %+v, %v", mode, r, err)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ type Secret struct {
 	Hash      string `json:"hash"` // of the credentials themselves
 }
 
-// sameObject tells whether two are the same object, whatever is in it now: credentials may be renewed.
+// sameObject reports whether two are the same object, whatever is in it now: credentials may be renewed.
 func (s Secret) sameObject(other Secret) bool {
 	return s.UID != "" && s.UID == other.UID && s.Namespace == other.Namespace && s.Name == other.Name
 }

@@ -76,7 +76,7 @@ func parseEntry(pattern string) (string, error) {
 	return pattern, nil
 }
 
-// verifies tells whether credentials are verified for an image; pulled tells that it came by a pull for a pod, as far
+// verifies reports whether credentials are verified for an image; pulled says that it came by a pull for a pod, as far
 // as is known.
 func (p Policy) verifies(image imagename.Reference, pulled bool) bool {
 	switch p.name {

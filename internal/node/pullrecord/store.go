@@ -95,7 +95,7 @@ func (s *Store) Learn(image imagename.Reference, id string, access Access, now t
 	defer s.mu.Unlock()
 	have, err := s.record(id)
 	if err != nil || have == nil {
-		have = &Record{ID: id} // one that cannot be read is replaced: what it said is not known
+		have = &Record{ID: id} // one that cannot be read is replaced: what it held is not known
 	}
 	next := have.add(image, access)
 	next.Updated = now

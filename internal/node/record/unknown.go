@@ -53,7 +53,7 @@ func Newest(all []Record) (newest int64) {
 	return newest
 }
 
-// version is the revision that a record's pod had; 0: it cannot be told.
+// version is the revision that a record's pod had; 0: it is not known.
 func version(r Record) int64 {
 	v, err := strconv.ParseInt(r.Pod.ResourceVersion, 10, 64)
 	if err != nil {

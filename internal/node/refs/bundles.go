@@ -102,7 +102,7 @@ func (b *bundles) follow(ctx context.Context, to *bundleStore) {
 	}
 	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, b.s.cfg.Client),
 		&certificatesv1.ClusterTrustBundle{}, to, cache.ReflectorOptions{Name: "clustertrustbundles"})
-	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // trouble is told to who asks
+	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // trouble is returned to whoever asks
 }
 
 func (b *bundles) trouble(err error) {
@@ -113,7 +113,7 @@ func (b *bundles) trouble(err error) {
 	}
 }
 
-// learn takes in a change, and tells the pods that may show what has changed.
+// learn takes in a change, and notifies the pods that may show what has changed.
 func (b *bundles) learn(from *bundleStore, change func(map[string]*certificatesv1.ClusterTrustBundle)) {
 	b.mu.Lock()
 	if from.known != b.known { // a watch that was ended meanwhile
@@ -133,7 +133,7 @@ func (b *bundles) learn(from *bundleStore, change func(map[string]*certificatesv
 	}
 	var pods []types.UID
 	for uid, list := range b.pods {
-		// Who waits for the first answer gets it; only who was turned away must be told.
+		// Those who wait for the first answer get it; only those who were turned away must be notified.
 		if first && trouble != nil || !first && slices.ContainsFunc(list,
 			func(p *corev1.ClusterTrustBundleProjection) bool { return differs(p, was, now) }) {
 			pods = append(pods, uid)
@@ -145,7 +145,7 @@ func (b *bundles) learn(from *bundleStore, change func(map[string]*certificatesv
 	}
 }
 
-// differs tells whether a source may show something else. (Pure.)
+// differs reports whether a source may show something else. (Pure.)
 func differs(p *corev1.ClusterTrustBundleProjection, was, now map[string]*certificatesv1.ClusterTrustBundle) bool {
 	before, err1 := anchors(p, was)
 	after, err2 := anchors(p, now)

@@ -7,7 +7,7 @@
 // object that some registered pod names has one watch, of that object alone, since the rules for nodes allow no more.
 // The bundles, which a pod selects by labels, have one watch together while some pod shows any.
 // Whoever asks for an object waits until it is known to exist or known to be absent; from then on the answer is local.
-// When an object changes, a callback is told which pods name it.
+// When an object changes, a callback is called for each pod that names it.
 //
 // Its law: what was known stays known. While the API server is away, the last known state is returned (SC-20); the
 // watches come back by themselves. An older state never replaces a newer one.

@@ -107,10 +107,10 @@ func (s *Sources) follow(ctx context.Context, k key, it *item) {
 	r.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
-// learn takes in a state of the object, nil for absent, as of the resourceVersion ("" if that is not known), and tells
-// the pods. The first read is the newest there is, a watch may begin with something older: that is passed over until it
-// has caught up. From then on the watch is believed, even if it goes back: an API server may have been restored from a
-// backup.
+// learn takes in a state of the object, nil for absent, as of the resourceVersion ("" if that is not known), and
+// notifies the pods. The first read is the newest there is, a watch may begin with something older: that is passed over
+// until it has caught up. From then on the watch is believed, even if it goes back: an API server may have been
+// restored from a backup.
 func (s *Sources) learn(k key, it *item, obj runtime.Object, version string) {
 	s.mu.Lock()
 	if older(version, it.first) {
@@ -129,11 +129,11 @@ func (s *Sources) learn(k key, it *item, obj runtime.Object, version string) {
 	if same && obj != nil && (versionOf(obj) == "" || versionOf(obj) != versionOf(it.obj)) {
 		same = equality.Semantic.DeepEqual(obj, it.obj)
 	}
-	// Who waits for the first state gets it; only who was turned away because of trouble must be told.
-	tell := (!first && !same) || (first && it.err != nil)
+	// Those who wait for the first state get it; only those who got an error must be notified.
+	notify := (!first && !same) || (first && it.err != nil)
 	it.obj, it.err = obj, nil
 	var pods []types.UID
-	if tell {
+	if notify {
 		for uid := range it.pods {
 			pods = append(pods, uid)
 		}

@@ -21,10 +21,10 @@ import (
 // Config of Sources. Client is required.
 type Config struct {
 	Client kubernetes.Interface
-	// Changed, if set, is told that something the pod refers to changed: an object, or a token that is due for renewal.
-	// It must not block.
+	// Changed, if set, is called when something the pod refers to has changed: an object, or a token that is due for
+	// renewal. It must not block.
 	Changed func(types.UID)
-	// Node is this node's name. Event, if set, tells of a pod.
+	// Node is this node's name. Event, if set, records an event of a pod.
 	Node  string
 	Event func(pod *corev1.Pod, eventType, reason, message string)
 	// Patience is how long to wait for an object that is not known because the API server does not answer; 0 means 5 s.

@@ -35,16 +35,16 @@ type token struct {
 	issued  time.Time
 	expires time.Time
 	renew   time.Time
-	timer   *time.Timer // tells the pod when renewal is due
+	timer   *time.Timer // notifies the pod when renewal is due
 }
 
-// due tells whether it is to be renewed: late in its life, or when the clock was set back to before it.
+// due reports whether it is to be renewed: late in its life, or when the clock was set back to before it.
 func (t *token) due(now time.Time) bool {
 	return !now.Before(t.renew) || now.Before(t.issued.Add(-time.Second))
 }
 
 // ServiceAccountToken gives a token of the pod's service account, bound to the pod, and when it expires. The same is
-// given again until 80 % of its life, or a day, are over; then Changed is told and the next call gets another. When
+// given again until 80 % of its life, or a day, are over; then Changed is called and the next call gets another. When
 // none is to be had, the old one is given as long as it is good.
 func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod,
 	p *corev1.ServiceAccountTokenProjection) (string, time.Time, error) {

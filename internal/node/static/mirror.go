@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IsMirror tells whether a pod of the API server is the picture of a static pod, and runs nothing itself.
+// IsMirror reports whether a pod of the API server is the picture of a static pod, and runs nothing itself.
 func IsMirror(pod *corev1.Pod) bool {
 	_, yes := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return yes
@@ -38,9 +38,9 @@ const (
 	Publish // the static pod's status
 )
 
-// Mirror decides the next step. Pod is the static pod, or nil; have is the API server's pod of that name, or nil; told
+// Mirror decides the next step. Pod is the static pod, or nil; have is the API server's pod of that name, or nil; sent
 // says whether the API server has been given the status that pod has.
-func Mirror(pod, have *corev1.Pod, told bool) Step {
+func Mirror(pod, have *corev1.Pod, sent bool) Step {
 	switch {
 	case have == nil && pod != nil:
 		return Create
@@ -49,7 +49,7 @@ func Mirror(pod, have *corev1.Pod, told bool) Step {
 	case pod == nil, have.DeletionTimestamp != nil,
 		have.Annotations[corev1.MirrorPodAnnotationKey] != pod.Annotations[HashAnnotation]:
 		return Delete
-	case !told:
+	case !sent:
 		return Publish
 	}
 	return Nothing

@@ -20,7 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Annotations that tell of a static pod what it is, in the kubelet's words.
+// Annotations that mark a static pod, as the kubelet does.
 const (
 	HashAnnotation   = "kubernetes.io/config.hash" // its UID
 	SourceAnnotation = "kubernetes.io/config.source"
@@ -78,7 +78,7 @@ func Parse(o Origin, text []byte) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// unlisted makes a List of a PodList, whose items need not say what they are, and tells whether it is an empty one.
+// unlisted makes a List of a PodList, whose items need not say what they are, and reports whether it is an empty one.
 // Other text stays as it is.
 func unlisted(text []byte) (out []byte, empty bool) {
 	var list struct {

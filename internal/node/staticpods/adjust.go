@@ -22,7 +22,7 @@ import (
 // adjust begins and ends pods until those that are there are those that are wanted, as far as that can be by now.
 func (k *Keeper) adjust(ctx context.Context) {
 	wanted := k.wanted()
-	k.tellGone(wanted)
+	k.reportGone(wanted)
 	there := map[string]*corev1.Pod{}
 	k.mu.Lock()
 	for key, s := range k.there {
@@ -110,8 +110,8 @@ func (k *Keeper) end(ctx context.Context, key string, pod *corev1.Pod) {
 	k.cfg.Host.EndStatic(ctx, pod)
 }
 
-// tellGone tells the agent of pods of which nothing is left. How those have ended that begin anew is kept for them.
-func (k *Keeper) tellGone(wanted map[string]*corev1.Pod) {
+// reportGone notifies the agent of pods of which nothing is left. The last status of those that start again is kept.
+func (k *Keeper) reportGone(wanted map[string]*corev1.Pod) {
 	k.mu.Lock()
 	gone := k.gone
 	k.gone = nil
@@ -140,7 +140,7 @@ func (k *Keeper) writeLocked(s *state) {
 	}
 }
 
-// Owns tells whether a pod is a static one.
+// Owns reports whether a pod is a static one.
 func (k *Keeper) Owns(uid types.UID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -203,7 +203,7 @@ func (k *Keeper) save(uid types.UID, status *corev1.PodStatus) error {
 	return nil
 }
 
-// Forget is told that nothing is left of a pod.
+// Forget is called when nothing is left of a pod.
 func (k *Keeper) Forget(uid types.UID) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -4,7 +4,7 @@
 // to the agent, and remembers their statuses, as there may be no API server that does (PL-12, PL-31).
 //
 // [Keeper] is the whole of it; package static decides. A folder is watched, and looked through now and then as a safety
-// net; a file is read when its writer has closed it. What is wrong with a manifest is told once, and what ran of it
+// net; a file is read when its writer has closed it. What is wrong with a manifest is reported once, and what ran of it
 // before goes on.
 //
 // Its law: everything that an agent has to know after a restart or a reboot lies in the state folder, one file for each

@@ -33,7 +33,7 @@ type folder struct {
 	again  map[string]bool  // files that were taken away since what they hold was last understood
 }
 
-// stamp tells whether a file may have changed.
+// stamp reports whether a file may have changed.
 type stamp struct {
 	changed time.Time
 	size    int64
@@ -126,13 +126,13 @@ func (f *folder) read(path string) (reading, bool) {
 	return r, true
 }
 
-// understood is told that what a file holds is known now.
+// understood is called when a file's contents are known.
 func (f *folder) understood(path string) { delete(f.again, path) }
 
 // doubted has a file read again at the next look, whether it has changed or not.
 func (f *folder) doubted(path string) { delete(f.stamps, path) }
 
-// dangling tells whether there is a link that leads nowhere.
+// dangling reports whether there is a link that leads nowhere.
 func dangling(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

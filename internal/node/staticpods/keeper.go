@@ -32,12 +32,12 @@ type Host interface {
 	BeginStatic(ctx context.Context, pod *corev1.Pod)
 	// EndStatic is given a pod that is to end from now on.
 	EndStatic(ctx context.Context, pod *corev1.Pod)
-	// LeftStatic is told that nothing is left of a pod. Another of its name may begin then.
+	// LeftStatic is called when nothing is left of a pod. Another of its name may begin then.
 	LeftStatic(pod *corev1.Pod)
-	// StaticTrouble is told once what is wrong with a manifest.
+	// StaticTrouble is called once with what is wrong with a manifest.
 	StaticTrouble(place, message string)
-	// StaticChanged is told that the set of static pods, or a status of one, is another. It must not block, and may ask
-	// for the pods.
+	// StaticChanged is called when the set of static pods, or the status of one, has changed. It must not block, and
+	// may ask for the pods.
 	StaticChanged()
 }
 
@@ -64,14 +64,14 @@ type Keeper struct {
 	// What follows belongs to the goroutine that starts and runs it.
 	manifests map[string]*pods                // by place
 	doubts    map[string]string               // faults of files that were seen once
-	faults    map[string]string               // by place, as told
+	faults    map[string]string               // by place, as reported
 	again     map[types.UID]bool              // taken away and put back
 	last      map[types.UID]*corev1.PodStatus // of those, when they have ended
 	doubled   map[string]bool
 
 	mu    sync.Mutex
 	there map[string]*state // by key: pods that the agent has, also those that end
-	gone  []*corev1.Pod     // of which nothing is left, not told yet
+	gone  []*corev1.Pod     // of which nothing is left, not reported yet
 }
 
 // pods are what a manifest holds.
@@ -98,7 +98,7 @@ func New(cfg Config) (*Keeper, error) {
 		return nil, fmt.Errorf("static pods: %w", err)
 	}
 	for _, name := range bad {
-		cfg.Logger.Warn("what was remembered of a static pod cannot be read; it begins without its past", "file", name)
+		cfg.Logger.Warn("the saved status of a static pod cannot be read; it starts with an empty one", "file", name)
 	}
 	for _, s := range all {
 		// Ended by the machine's going down: it is up again, and no controller makes a static pod anew.
@@ -123,7 +123,7 @@ func New(cfg Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Idle tells whether there is nothing to keep, and never will be.
+// Idle reports whether there is nothing to keep, and never will be.
 func (k *Keeper) Idle() bool { return k.cfg.Folder == "" && k.cfg.URL == "" && len(k.there) == 0 }
 
 // Start reads the folder and hands over the pods. What is behind the URL comes later: that server may be away.
@@ -289,7 +289,7 @@ func (k *Keeper) take(r reading, source static.Source) {
 	}
 }
 
-// trouble tells what is wrong with a manifest, once; with "" that it is well again.
+// trouble logs and reports what is wrong with a manifest, once; an empty message means that it is well again.
 func (k *Keeper) trouble(place, message string) {
 	if k.faults[place] == message {
 		return

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch tells what happens to the files of a folder. It uses inotify itself, as the usual library hides the event that
-// says that a writer is done with a file.
+// watch reports what happens to the files of a folder. It uses inotify itself, as the usual library hides the event
+// that says that a writer is done with a file.
 type watch struct {
 	dir    string
 	signal chan struct{} // holds one token when something has happened
@@ -62,7 +62,7 @@ func (w *watch) read() {
 		if err != nil {
 			return // closed
 		}
-		gone, told := false, false
+		gone, look := false, false
 		w.mu.Lock()
 		for at := 0; at+unix.SizeofInotifyEvent <= n; {
 			e := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
@@ -70,10 +70,10 @@ func (w *watch) read() {
 			name := string(bytes.TrimRight(buf[at:at+int(e.Len)], "\x00"))
 			at += int(e.Len)
 			gone = gone || e.Mask&(unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_UNMOUNT|unix.IN_IGNORED) != 0
-			told = w.note(e.Mask, filepath.Join(w.dir, name)) || told
+			look = w.note(e.Mask, filepath.Join(w.dir, name)) || look
 		}
 		w.mu.Unlock()
-		if told || gone {
+		if look || gone {
 			select {
 			case w.signal <- struct{}{}:
 			default:
@@ -85,7 +85,7 @@ func (w *watch) read() {
 	}
 }
 
-// note takes in one event, and tells whether it is a reason to look.
+// note takes in one event, and reports whether it is a reason to look.
 func (w *watch) note(mask uint32, file string) bool {
 	switch {
 	case mask&unix.IN_DELETE != 0:

@@ -31,7 +31,7 @@ type Query struct {
 	Pattern      string
 }
 
-// Asked tells whether a request is a question at all, and not for a file or a list of files.
+// Asked reports whether a request is a question at all, and not for a file or a list of files.
 func Asked(v url.Values) bool {
 	for _, name := range []string{"query", "sinceTime", "untilTime", "tailLines", "boot", "pattern"} {
 		if v.Has(name) {
@@ -96,7 +96,7 @@ func (q *Query) check() (errs field.ErrorList) {
 	return errs
 }
 
-// options tells whether anything but the names is asked for.
+// options reports whether anything but the names is asked for.
 func (q *Query) options() bool {
 	return q.Since != nil || q.Until != nil || q.Lines != nil || q.Boot != nil || q.Pattern != ""
 }

@@ -94,7 +94,7 @@ func (p plain) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// split tells which services write to the journal. Without one all are looked for in files.
+// split finds out which services write to the journal. Without one all are looked for in files.
 func (h Handler) split(ctx context.Context, names []string) (inJournal, inFiles []string) {
 	units, err := exec.CommandContext(ctx, h.Journal, "--field=_SYSTEMD_UNIT").Output()
 	for _, name := range names {

@@ -16,7 +16,7 @@ func Closed(path string) string {
 	closed := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o001 == 0 {
-			closed = at // the outermost is told: others below it come after
+			closed = at // the outermost is reported: others below it come after
 		}
 		if at == filepath.Dir(at) {
 			return closed

@@ -44,7 +44,7 @@ func (m *Manager) show(pod *corev1.Pod, v corev1.Volume, p payload) (changed boo
 }
 
 // writeAll makes dir show exactly the payload, with the group's read permission on all of it if there is one.
-// changed tells whether the contents were other before.
+// changed reports whether the contents were other before.
 func writeAll(dir string, p payload, gid *int64, now time.Time) (changed bool, err error) {
 	if err := own(dir, 0o755, nil, gid); err != nil {
 		return false, err
@@ -139,8 +139,8 @@ func idName(id *int64) string {
 	return strconv.FormatInt(*id, 10)
 }
 
-// isAt tells whether the version folder holds exactly the payload: names, contents, modes and owners. What a power cut
-// left behind is told apart by its contents, so nothing needs to be synced.
+// isAt reports whether the version folder holds exactly the payload: names, contents, modes and owners. What a power
+// cut left behind is recognized by its contents, so nothing needs to be synced.
 func (p payload) isAt(version string, gid *int64) bool {
 	found := 0
 	err := filepath.WalkDir(version, func(name string, d fs.DirEntry, err error) error {

@@ -41,7 +41,7 @@ func (m *Manager) Devices(pod *corev1.Pod, c *corev1.Container) ([]*runtimeapi.D
 	return out, nil
 }
 
-// asDevice tells whether some container of the pod has the volume as a device.
+// asDevice reports whether some container of the pod has the volume as a device.
 func asDevice(pod *corev1.Pod, volume string) bool {
 	for ref := range podspec.Containers(&pod.Spec) {
 		if slices.ContainsFunc(ref.Container.VolumeDevices,

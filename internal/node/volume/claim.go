@@ -196,7 +196,7 @@ func isMounted(dir string) (bool, error) {
 }
 
 // giveToGroup gives a volume's files to a group, which may read and write them and gets what is made in its folders. A
-// volume may be large: with OnRootMismatch its root tells whether that was done before.
+// volume may be large: with OnRootMismatch its root shows whether that was done before.
 func giveToGroup(ctx context.Context, dir string, gid int64, policy *corev1.PodFSGroupChangePolicy) error {
 	const (
 		forFile   = 0o660

@@ -77,7 +77,7 @@ func TestClaimVolumes(t *testing.T) {
 	if all.asked != 1 {
 		t.Errorf("the API was asked %d times", all.asked)
 	}
-	mounts, err := m.Mounts(t.Context(), pod, &pod.Spec.Containers[0])
+	mounts, err := m.Mounts(t.Context(), pod, &pod.Spec.Containers[0], nil)
 	if err != nil || len(mounts) != 2 || mounts[0].Readonly || !mounts[1].Readonly {
 		t.Fatalf("mounts %v, %v", mounts, err)
 	}

@@ -43,7 +43,7 @@ func TestCleanUp(t *testing.T) {
 	pod := podWith(secretVolume("secret", "keys"), emptyDirVolume("mem", corev1.StorageMediumMemory), emptyDirVolume("disk", ""), hostPathVolume("host", host, ""))
 	pod.Spec.Containers[0].VolumeMounts[3].SubPath = "dir"
 	prepare(t, m, pod)
-	mounts, err := m.Mounts(t.Context(), pod, &pod.Spec.Containers[0])
+	mounts, err := m.Mounts(t.Context(), pod, &pod.Spec.Containers[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/csi"
 )
 
-// errNoCSI is said where there is no API server.
+// errNoCSI is the error where there is no API server.
 var errNoCSI = errors.New("CSI volumes need an API server, and this agent has none: use hostPath")
 
 // inline has a driver make a volume that a pod names itself.
@@ -52,7 +52,7 @@ func (m *Manager) publish(ctx context.Context, pod *corev1.Pod, v corev1.Volume,
 	return p, bindPath(p.Path, dir)
 }
 
-// isReady tells whether the volume of a claim, or an inline one, needs nothing any more.
+// isReady reports whether the volume of a claim, or an inline one, needs nothing any more.
 func (m *Manager) isReady(pod *corev1.Pod, v corev1.Volume, dir string) (bool, error) {
 	if asDevice(pod, v.Name) {
 		if _, err := m.device(pod.UID, v.Name); err != nil {

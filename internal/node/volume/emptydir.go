@@ -141,8 +141,8 @@ func tmpfs(dir, opts string) error {
 	return nil
 }
 
-// isOwnFilesystem tells whether a filesystem other than its parent's is mounted at dir. Every tmpfs has a device number
-// of its own.
+// isOwnFilesystem reports whether a filesystem other than its parent's is mounted at dir. Every tmpfs has a device
+// number of its own.
 func isOwnFilesystem(dir string) (bool, error) {
 	var own, parent unix.Stat_t
 	if err := unix.Lstat(dir, &own); err != nil {

@@ -63,8 +63,8 @@ func (m *Manager) secret(ctx context.Context, p payload, ns string, s selection)
 	return p.pick(secret.Data, s)
 }
 
-// absent lets an optional object be missing; an object that is missing is always told in the kubelet's words, whatever
-// the source's.
+// absent lets an optional object be missing; an object that is missing is always reported in the kubelet's words,
+// whatever the source's.
 func absent(err error, s selection) error {
 	switch {
 	case !apierrors.IsNotFound(err):

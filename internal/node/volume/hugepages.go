@@ -14,7 +14,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// isHugePages tells a medium of huge pages: of whatever size the pod asks for, or of one that it names.
+// isHugePages reports whether a medium is huge pages: of whatever size the pod asks for, or of one that it names.
 func isHugePages(medium corev1.StorageMedium) bool {
 	return medium == corev1.StorageMediumHugePages ||
 		strings.HasPrefix(string(medium), string(corev1.StorageMediumHugePagesPrefix))

@@ -83,8 +83,8 @@ func (m *Manager) Prepare(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // Refresh brings configMap, secret, downwardAPI and projected volumes up to date with the objects they show, service
-// account tokens too, while containers run; changed tells whether any file did change. A volume whose object is gone or
-// cannot be read keeps its last contents, and the error says so. Files mounted by subPath do not change: containers
+// account tokens too, while containers run; changed reports whether any file did change. A volume whose object is gone
+// or cannot be read keeps its last contents, and the error says so. Files mounted by subPath do not change: containers
 // hold the old ones.
 func (m *Manager) Refresh(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
 	return m.all(ctx, pod, isFiles)

@@ -19,14 +19,14 @@ import (
 // Mounts gives the container's mounts as the runtime takes them, in the order of the spec. Prepare must have been done.
 // Sub-paths are resolved and bound anew, so it is to be called for each attempt, when no earlier attempt of the
 // container runs any more. /etc/hosts and the termination log are not among them: see EtcHosts and TerminationLog.
-// Every error is a *MountError.
-func (m *Manager) Mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Container) ([]*runtimeapi.Mount, error) {
+// vars is the container's environment, of which a subPathExpr may ask. Every error is a *MountError.
+func (m *Manager) Mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Container,
+	vars []*runtimeapi.KeyValue) ([]*runtimeapi.Mount, error) {
 	defer m.locks.take(pod.UID)()
-	vars := &lazyVars{m: m, ctx: ctx, pod: pod, c: c}
 	var out []*runtimeapi.Mount
 	for i := range c.VolumeMounts {
 		vm := &c.VolumeMounts[i]
-		mount, err := m.mount(pod, c, i, vars)
+		mount, err := m.mount(ctx, pod, c, i, vars)
 		if err != nil {
 			return nil, &MountError{Container: c.Name, Path: vm.MountPath, Err: err}
 		}
@@ -35,7 +35,8 @@ func (m *Manager) Mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 	return out, nil
 }
 
-func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *lazyVars) (*runtimeapi.Mount, error) {
+func (m *Manager) mount(ctx context.Context, pod *corev1.Pod, c *corev1.Container, index int,
+	vars []*runtimeapi.KeyValue) (*runtimeapi.Mount, error) {
 	vm := &c.VolumeMounts[index]
 	i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == vm.Name })
 	if i < 0 {
@@ -59,7 +60,7 @@ func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *l
 	}
 	sub := vm.SubPath
 	if vm.SubPathExpr != "" {
-		if sub, err = vars.expand(vm.SubPathExpr); err != nil {
+		if sub, err = env.ExpandStrict(vm.SubPathExpr, vars); err != nil {
 			return nil, fmt.Errorf("subPathExpr %q: %w", vm.SubPathExpr, err)
 		}
 	}
@@ -73,7 +74,7 @@ func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *l
 		out.ImageSubPath = sub
 		return out, nil
 	}
-	out.HostPath, err = m.bindSubPath(vars.ctx, pod.UID, v, c.Name, index, sub)
+	out.HostPath, err = m.bindSubPath(ctx, pod.UID, v, c.Name, index, sub)
 	return out, err
 }
 
@@ -117,41 +118,4 @@ func checkSubPath(sub string) error {
 		return fmt.Errorf("subPath %q must be relative and must not contain '..'", sub)
 	}
 	return nil
-}
-
-// lazyVars is the container's environment, worked out only when a subPathExpr asks for it.
-type lazyVars struct {
-	m    *Manager
-	ctx  context.Context
-	pod  *corev1.Pod
-	c    *corev1.Container
-	done bool
-	vars []*runtimeapi.KeyValue
-	err  error
-}
-
-func (l *lazyVars) expand(expr string) (string, error) {
-	if !l.done {
-		l.done = true
-		in := env.Input{Pod: l.pod, Container: l.c, Allocatable: l.m.cfg.Allocatable,
-			ConfigMap: func(name string) (*corev1.ConfigMap, error) {
-				return l.m.cfg.Sources.ConfigMap(l.ctx, l.pod.Namespace, name)
-			},
-			Secret: func(name string) (*corev1.Secret, error) {
-				return l.m.cfg.Sources.Secret(l.ctx, l.pod.Namespace, name)
-			},
-			File: func(volume, path string) ([]byte, error) { return l.m.ReadFile(l.pod, volume, path) },
-		}
-		for _, ip := range l.pod.Status.PodIPs {
-			in.PodIPs = append(in.PodIPs, ip.IP)
-		}
-		for _, ip := range l.pod.Status.HostIPs {
-			in.HostIPs = append(in.HostIPs, ip.IP)
-		}
-		l.vars, l.err = env.Build(in)
-	}
-	if l.err != nil {
-		return "", l.err
-	}
-	return env.ExpandStrict(expr, l.vars)
 }

@@ -46,10 +46,12 @@ func TestMounts(t *testing.T) {
 		"absolute":        {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", SubPath: "/etc"}, err: "must be relative"},
 		"unknown variable": {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", SubPathExpr: "x-$(NO)"},
 			err: `subPathExpr "x-$(NO)": missing value for "NO"`},
+		"empty variable": {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", SubPathExpr: "$(EMPTY)"},
+			err: `subPathExpr "$(EMPTY)": missing value for "EMPTY"`},
 	} {
 		t.Run("PL-05 "+name, func(t *testing.T) {
 			m.cfg.RecursiveReadOnly = c.recursive
-			got, err := m.Mounts(t.Context(), pod, &corev1.Container{Name: "main", VolumeMounts: []corev1.VolumeMount{c.mount}})
+			got, err := m.Mounts(t.Context(), pod, &corev1.Container{Name: "main", VolumeMounts: []corev1.VolumeMount{c.mount}}, []*runtimeapi.KeyValue{{Key: "EMPTY"}})
 			if c.err != "" {
 				var e *MountError
 				if !errors.As(err, &e) || !strings.Contains(err.Error(), c.err) {
@@ -73,14 +75,14 @@ func TestSubPath(t *testing.T) {
 	outside := t.TempDir()
 	put(t, outside, "secret", "the host's")
 	pod := podWith(configMapVolume("cm", "settings"), emptyDirVolume("scratch", ""))
-	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
+	environment := []*runtimeapi.KeyValue{{Key: "POD", Value: []byte(pod.Name)}}
 	prepare(t, m, pod)
 	scratch := filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~empty-dir/scratch")
 	bind := func(vm corev1.VolumeMount) (string, error) {
 		c := pod.Spec.Containers[0]
 		vm.MountPath = "/x"
 		c.VolumeMounts = []corev1.VolumeMount{vm}
-		got, err := m.Mounts(t.Context(), pod, &c)
+		got, err := m.Mounts(t.Context(), pod, &c, environment)
 		if err != nil {
 			return "", err
 		}

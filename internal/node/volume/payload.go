@@ -152,7 +152,7 @@ func modeOr(given *int32) int32 {
 }
 
 // tokenUser is the user that a token file is given to: the one all containers of the pod run as, nil if they differ or
-// if it is not said.
+// if it is not set.
 func tokenUser(pod *corev1.Pod) *int64 {
 	var base, user *int64
 	if pod.Spec.SecurityContext != nil {

@@ -20,7 +20,7 @@ type Filling struct {
 // measured, as they are being made or removed, are left out. It reads every folder, as Usage does.
 func (m *Manager) Fillings(pod *corev1.Pod) (out []Filling) {
 	for _, v := range mounted(pod) {
-		// of these others tell
+		// these are reported elsewhere
 		if v.HostPath != nil || v.Image != nil || v.CSI != nil || podspec.ClaimName(pod, &v) != "" {
 			continue
 		}

@@ -18,7 +18,7 @@ const (
 	// longPath is how long a path gets before the walk goes on from an open folder: the kernel takes 4096 bytes, and a
 	// program in a pod may nest folders as deep as it likes.
 	longPath = 3000
-	// mostSteps of that kind are taken; what lies deeper is not counted, and said in the error.
+	// mostSteps of that kind are taken; what lies deeper is not counted, and reported in the error.
 	mostSteps = 64
 )
 
@@ -27,7 +27,7 @@ type Used struct{ Bytes, Inodes int64 }
 
 // Usage measures the pod's emptyDir volumes on disk: what is allocated, by volume. Files with several links count once,
 // other filesystems mounted in them not at all. A memory emptyDir is not here: the kernel holds it to its size. What of
-// a volume cannot be measured is said in the error; the rest counts. It reads every folder, so it is not for every
+// a volume cannot be measured is reported in the error; the rest counts. It reads every folder, so it is not for every
 // second.
 func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 	dir, err := m.podDir(uid)
@@ -66,7 +66,7 @@ func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 	return out, errors.Join(errs...)
 }
 
-// mountedBelow tells what is a mount point below a folder, without a look at any of them.
+// mountedBelow finds the mount points below a folder, without a look at any of them.
 func mountedBelow(dir string) (map[string]bool, error) {
 	list, err := mountsBelow(dir)
 	if err != nil {

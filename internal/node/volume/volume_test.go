@@ -342,7 +342,7 @@ func TestFSGroup(t *testing.T) {
 	for name, want := range map[string]string{"disk": "dgrwxrwxrwx 0 4242", "mem": "dgtrwxrwxrwx 0 4242"} {
 		c := pod.Spec.Containers[0]
 		c.VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/x", SubPath: "made/test-sub"}}
-		mounts, err := m.Mounts(t.Context(), pod, &c)
+		mounts, err := m.Mounts(t.Context(), pod, &c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

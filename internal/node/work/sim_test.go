@@ -342,7 +342,7 @@ func (a *agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 
 func (a *agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	if h := a.sim.history; h != nil {
-		h.Tell(pod, from, to, time.Now())
+		h.StatusChanged(pod, from, to, time.Now())
 	}
 }
 

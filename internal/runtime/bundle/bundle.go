@@ -23,9 +23,15 @@ import (
 // Names of the bundled files.
 const (
 	Runc  = "runc"
-	Shim  = "containerd-shim-runc-v2"
+	Shim  = "containerd-shim-wherry-v1" // what containerd starts for a pod
+	Serve = "wherry-shim"               // and what that starts to serve it
+	Stock = "containerd-shim-runc-v2"   // containerd's own, which can be chosen instead
 	CNI   = "wherry-cni"
-	Pause = "pause.tar" // an OCI image archive; not a program, and not unpacked
+	// First is the first process of a debugger, Session the process of a cluster's debug session. A node's folder has
+	// neither.
+	First   = "wherry-first"
+	Session = "wherry-session"
+	Pause   = "pause.tar" // an OCI image archive; not a program, and not unpacked
 
 	Toolbox = "toolbox.tar" // another one
 )
@@ -59,7 +65,8 @@ func Embedded() Files {
 // It runs at every start, so it looks at content, 20 MB of it unpacked, only when size or time of a file are not those
 // it had when it was last seen to be right; and it leaves the embedded copies alone, which then take no memory.
 func (f Files) Unpack(dir string) error {
-	sums, err := f.sums()
+	programs := []string{Runc, Shim, Serve, Stock, CNI}
+	sums, err := f.sums(programs...)
 	if err != nil {
 		return err
 	}
@@ -67,7 +74,6 @@ func (f Files) Unpack(dir string) error {
 		return fmt.Errorf("unpack helper programs: %w", err)
 	}
 	stamp, _ := os.ReadFile(filepath.Join(dir, stampFile)) // without it all is looked at
-	programs := []string{Runc, Shim, CNI}
 	var placing errgroup.Group
 	for _, name := range programs {
 		path := filepath.Join(dir, name)
@@ -106,26 +112,27 @@ func state(path, sum string) string {
 	return fmt.Sprintf("%s %d %d %s\n", sum, info.Size(), info.ModTime().UnixNano(), filepath.Base(path))
 }
 
-// PauseImage opens the pause image's archive. Its hash (12 digits) tells whether a data folder has this very image.
+// PauseImage opens the pause image's archive. Its hash (12 digits) shows whether a data folder has this very image.
 func (f Files) PauseImage() (open func() (fs.File, error), hash string, err error) {
-	sums, err := f.sums()
+	sums, err := f.sums(Pause)
 	if err != nil {
 		return nil, "", err
 	}
 	return func() (fs.File, error) { return f.fsys.Open(Pause) }, sums[Pause][:12], nil
 }
 
-// ToolboxImage opens the debug image's archive. Its hash (12 digits) tells whether a data folder has this very image.
+// ToolboxImage opens the debug image's archive. Its hash (12 digits) shows whether a data folder has this very image.
 func (f Files) ToolboxImage() (open func() (fs.File, error), hash string, err error) {
-	sums, err := f.sums()
+	sums, err := f.sums(Toolbox)
 	if err != nil {
 		return nil, "", err
 	}
 	return func() (fs.File, error) { return f.fsys.Open(Toolbox) }, sums[Toolbox][:12], nil
 }
 
-// sums reads the checksums of all bundled files.
-func (f Files) sums() (map[string]string, error) {
+// sums reads the checksums of the bundled files, among which some must be. Not every program carries all: that of
+// another architecture's image has what debugging needs.
+func (f Files) sums(needed ...string) (map[string]string, error) {
 	file, err := f.fsys.Open(sumsFile)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s is missing)", ErrNotBuilt, sumsFile)
@@ -138,7 +145,7 @@ func (f Files) sums() (map[string]string, error) {
 			sums[name] = sum
 		}
 	}
-	for _, name := range []string{Runc, Shim, CNI, Pause, Toolbox} {
+	for _, name := range needed {
 		if sums[name] == "" {
 			return nil, fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
 		}
@@ -169,7 +176,7 @@ func (f Files) place(name, path, sum string) error {
 
 // WriteProgram writes a helper program. What was written is the program only if there is no error.
 func (f Files) WriteProgram(name string, to io.Writer) error {
-	sums, err := f.sums()
+	sums, err := f.sums(name)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func sample(runc string) Files {
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.Data), name)
 	}
 	for name, data := range map[string][]byte{Runc: []byte(runc), Shim: bytes.Repeat([]byte("shim"), 100_000),
-		CNI: []byte("cni")} {
+		Serve: []byte("serve"), Stock: []byte("stock"), CNI: []byte("cni"), Session: []byte("session")} {
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
 		w, err := zstd.NewWriter(nil)
 		if err != nil {
@@ -43,7 +43,7 @@ func TestUnpackLeavesRightFilesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := time.Now().Add(-time.Hour).Truncate(time.Second)
-	for _, name := range []string{Runc, Shim, CNI} {
+	for _, name := range []string{Runc, Shim, Serve, Stock, CNI} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode() != 0o755 {
 			t.Fatalf("%s: %v, mode %v, want 0755", name, err, info.Mode())
@@ -58,14 +58,14 @@ func TestUnpackLeavesRightFilesAlone(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(dir, Runc)); string(got) != "two" {
 		t.Errorf("runc holds %q, want the new content", got)
 	}
-	for _, name := range []string{Shim, CNI} {
+	for _, name := range []string{Shim, Serve, Stock, CNI} {
 		if info, _ := os.Stat(filepath.Join(dir, name)); !info.ModTime().Equal(long) {
 			t.Errorf("%s was written again although its content was right", name)
 		}
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 4 {
-		t.Errorf("folder has %d entries (%v), want the 3 programs and the stamp", len(left), err)
+	if err != nil || len(left) != 6 {
+		t.Errorf("folder has %d entries (%v), want the 5 programs and the stamp", len(left), err)
 	}
 }
 
@@ -123,6 +123,24 @@ func TestMissingHelpers(t *testing.T) {
 	}
 	if _, _, err := empty.PauseImage(); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("PauseImage: %v, want ErrNotBuilt", err)
+	}
+}
+
+// A program that carries some of them gives those, and says what it does without.
+func TestPart(t *testing.T) {
+	m := fstest.MapFS{}
+	for name, f := range sample("one").fsys.(fstest.MapFS) {
+		if name != Shim+packed {
+			m[name] = f
+		}
+	}
+	m[sumsFile] = &fstest.MapFile{Data: bytes.ReplaceAll(m[sumsFile].Data, []byte(Shim), []byte("other"))}
+	var got bytes.Buffer
+	if err := (Files{m}).WriteProgram(Session, &got); err != nil || got.String() != "session" {
+		t.Errorf("%q, %v", got.String(), err)
+	}
+	if err := (Files{m}).Unpack(t.TempDir()); !errors.Is(err, ErrNotBuilt) {
+		t.Errorf("Unpack: %v, want ErrNotBuilt", err)
 	}
 }
 

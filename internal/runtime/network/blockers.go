@@ -50,13 +50,13 @@ func Blockers(c Config) ([]string, error) {
 	return out, nil
 }
 
-// drops tells the chains that drop forwarded packets by policy.
+// drops finds the chains that drop forwarded packets by policy.
 func drops(ch *nftables.Chain) bool {
 	return ch.Hooknum != nil && *ch.Hooknum == *nftables.ChainHookForward && ch.Type == nftables.ChainTypeFilter &&
 		ch.Policy != nil && *ch.Policy == nftables.ChainPolicyDrop
 }
 
-// sees tells whether packets of the pods come to tables of a family.
+// sees reports whether packets of the pods come to tables of a family.
 func (c Config) sees(f nftables.TableFamily) bool {
 	for _, p := range c.CIDRs {
 		if f == nftables.TableFamilyINet || p.Addr().Is4() && f == nftables.TableFamilyIPv4 ||
@@ -67,7 +67,7 @@ func (c Config) sees(f nftables.TableFamily) bool {
 	return false
 }
 
-// about tells whether a rule compares something with the name of a network device.
+// about reports whether a rule compares something with the name of a network device.
 func about(r *nftables.Rule, device string) bool {
 	return slices.ContainsFunc(r.Exprs, func(e expr.Any) bool {
 		cmp, ok := e.(*expr.Cmp)

@@ -69,8 +69,8 @@ func popular(p netip.Prefix) bool {
 	return false
 }
 
-// HostRoutes reads the routing tables of this machine and tells which subnets are in use by another device than except,
-// the own bridge, so that a restarted server does not shun its own subnet. The default route does not count.
+// HostRoutes reads the routing tables of this machine and returns which subnets are in use by another device than
+// except, the own bridge, so that a restarted server does not shun its own subnet. The default route does not count.
 func HostRoutes(except string) (func(netip.Prefix) bool, error) {
 	used, err := otherRoutes(except)
 	if err != nil {

@@ -9,7 +9,7 @@
 // addresses) is derived from it, so two servers with different configs never meet. Lease is one address held by one
 // attachment. PortMapping is one host port.
 //
-// Laws: what the kernel can tell is never stored a second time: the bridge's MTU, the veths and the host ports
+// Laws: what the kernel knows is never stored a second time: the bridge's MTU, the veths and the host ports
 // (elements of nftables maps that carry their owner as comment) are the state; only address leases are files. Every
 // step is a single atomic call (a symlink, a netlink batch), so a plug-in killed anywhere leaves nothing that Del or GC
 // does not find. The package is on the path of every pod start: it imports little and does as few system calls as it

@@ -27,7 +27,7 @@ func lastRoute(c Config, p netip.Prefix) *netlink.Route {
 		Priority: routeMetric(c.Bridge)}
 }
 
-// keptInside tells whether these routes are there.
+// keptInside reports whether these routes are there.
 func keptInside(c Config) (bool, error) {
 	routes, err := ownRoutes(c.Bridge)
 	if err != nil {
@@ -69,7 +69,7 @@ func ownRoutes(bridge string) ([]netlink.Route, error) {
 	return out, nil
 }
 
-// toServices tells a route to a service's address from those that keep packets inside or lead to other nodes.
+// toServices distinguishes a route to a service's address from those that keep packets inside or lead to other nodes.
 func toServices(r netlink.Route) bool { return r.Type != unix.RTN_UNREACHABLE && !toNodes(r) }
 
 // forgetRoutes removes some of them.

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	keeperRest   = 100 * time.Millisecond // between two looks, however much happens
+	keeperRest   = 100 * time.Millisecond // between two looks, however much happens; it doubles while something does
+	keeperCalm   = time.Second            // up to this: a machine on which much happens is not looked at all the time
 	keeperRelist = time.Minute            // a look without a notice: some might be missing one day
 	keeperRetry  = time.Second            // after a failure; it doubles
 	keeperSlow   = 30 * time.Second       // up to this
@@ -74,14 +75,17 @@ func (k *Keeper) Run(ctx context.Context) {
 		k.log.Warn("the pod network cannot be watched: damage to it is repaired within a minute instead of at once",
 			"err", err)
 	}
-	retry := keeperRetry
+	retry, rest := keeperRetry, keeperRest
 	for {
 		wait := keeperRelist
 		events := changed
 		if err := k.Mend(ctx); err == nil {
 			retry = keeperRetry
-			if !pause(ctx, keeperRest) {
+			if !pause(ctx, rest) {
 				return
+			}
+			if rest = min(2*rest, keeperCalm); len(changed) == 0 {
+				rest = keeperRest
 			}
 		} else {
 			if ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 // ErrAttached: a bridge cannot go, as pods are attached to it.
 var ErrAttached = errors.New("pods are attached to the bridge")
 
-// Exists tells whether anything of a network is there: a device of the bridge's name, whosever it is, or the table.
+// Exists reports whether anything of a network is there: a device of the bridge's name, whosever it is, or the table.
 func Exists(c Config) (bool, error) {
 	link, err := existing(c.Bridge)
 	if link != nil || err != nil {

@@ -129,7 +129,7 @@ func (t *table) guardNodes(devices []string) {
 	}
 }
 
-// left tells whether the devices on record are open still.
+// left reports whether the devices on record are open still.
 func left(c Config) (bool, error) {
 	devices, err := leaves(c)
 	for _, d := range devices {

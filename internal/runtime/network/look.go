@@ -149,7 +149,7 @@ const (
 	nftTableName = 1 // NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE, NFTA_SET_TABLE and NFTA_SET_ELEM_LIST_TABLE
 )
 
-// fingerprint is the text of our table as the kernel tells it: flags, chains, rules, all with their handles, which no
+// fingerprint is the text of our table as the kernel lists it: flags, chains, rules, all with their handles, which no
 // two ever share. So whatever is changed, replaced or lost shows, without a word about what should be there. Not the
 // maps' elements, which come and go with pods; the maps are there if the rules are that use them. Empty says that there
 // is no table.

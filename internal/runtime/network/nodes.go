@@ -120,7 +120,7 @@ func lookAround(c Config) (a around, err error) {
 	return a, nil
 }
 
-// toNodes tells a route to a node's network from the others of ours.
+// toNodes distinguishes a route to a node's network from the others of ours.
 func toNodes(r netlink.Route) bool { return r.Gw != nil }
 
 func (c Config) routeTo(w way) *netlink.Route {
@@ -128,7 +128,7 @@ func (c Config) routeTo(w way) *netlink.Route {
 }
 
 // reach makes the kernel reach nodes by these ways and by no others: packets of pods leave with their own addresses
-// there, so that whoever gets them knows who asks. It tells which ways the machine has, which it cannot go, and the
+// there, so that whoever gets them knows who asks. It returns which ways the machine has, which it cannot go, and the
 // devices of those that it can.
 func reach(c Config, list []way) (made []way, not []Unreached, devices []string, err error) {
 	wanted := map[string]bool{}
@@ -181,7 +181,7 @@ func leadTo(bridge string, networks map[string]bool) (out []string, err error) {
 	return out, nil
 }
 
-// reached tells whether the kernel has these ways, and no others.
+// reached reports whether the kernel has these ways, and no others.
 func reached(c Config, list []way) (bool, error) {
 	routes, err := ownRoutes(c.Bridge)
 	if err != nil {

@@ -73,7 +73,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return a
 }
 
-// hasNodes tells whether the sets hold these networks, and no others.
+// hasNodes reports whether the sets hold these networks, and no others.
 func (t *table) hasNodes(list []way) (bool, error) {
 	for _, f := range []family{ipv4(), ipv6()} {
 		have, err := dump(func() ([]nftables.SetElement, error) { return t.conn.GetSetElements(t.nodeSet(f)) })

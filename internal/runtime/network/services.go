@@ -32,7 +32,7 @@ type Services struct {
 	// there are besides. The zero value says that it is not known; the machine's connections all go where the server
 	// says that has come first.
 	Pods Cgroup
-	// Refused is the network of service addresses: whoever sends to one that nobody carries is told at once that nobody
+	// Refused is the network of service addresses: whoever sends to one that nobody carries learns at once that nobody
 	// is there, and the packet does not leave the machine. The zero value refuses nothing: somebody else carries
 	// services then.
 	Refused netip.Prefix
@@ -83,8 +83,8 @@ func (s Services) validate() error {
 // afterOthers puts our translation of service addresses behind a kube-proxy's: what that has translated stays as it is.
 const afterOthers = 10
 
-// Carry installs what s says, in place of what was said before, in one transaction. It is for a network that is set up,
-// and outlives the server, as pods do. The chains, in our table:
+// Carry installs what s says, in place of what was installed before, in one transaction. It is for a network that is
+// set up, and outlives the server, as pods do. The chains, in our table:
 //
 //	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server>
 //	                            ip daddr <names> udp dport <port> dnat ip to <resolver>; and tcp }
@@ -290,7 +290,7 @@ func isNew() []expr.Any {
 	}
 }
 
-// reset and unreachable both tell the sender at once. Only the first one is not held back when many ask.
+// reset and unreachable both notify the sender at once. Only the first one is not held back when many ask.
 func reset() expr.Any { return &expr.Reject{Type: unix.NFT_REJECT_TCP_RST} }
 
 func unreachable() expr.Any {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch tells when something may have been taken from the network with this bridge: by a token in the channel that it
+// watch signals when something may have been taken from the network with this bridge: by a token in the channel that it
 // returns. It looks at the kernel's notices only as far as to leave out most of those about pods that come. When one
 // cannot be received any more, an error comes from the other channel, and from then on nothing does. It ends with ctx.
 func watch(ctx context.Context, bridge string) (<-chan struct{}, <-chan error, error) {

@@ -16,7 +16,7 @@ import (
 // bridgeMark is the alias of a bridge that wherry made, as `ip link` shows it.
 const bridgeMark = "wherry pod network"
 
-// signs are what tells whose a bridge is.
+// signs show whose a bridge is.
 type signs struct {
 	alias     string
 	hardware  net.HardwareAddr

@@ -12,7 +12,7 @@
 // container up; a client holds it up when it is more than the ring behind, until it goes away. The ring outlives the
 // container's process and ends with the container.
 //
-// A runtime that can be told which fifos to hand its shim is told ([Taps.Start]); with one that cannot, fifos change
+// A runtime that can be given the fifos to hand its shim gets them ([Taps.Start]); with one that cannot, fifos change
 // names while it starts the container ([Taps.StartExchanged]).
 //
 // The package knows fifos, files and bytes; it knows nothing of containerd.

@@ -17,7 +17,7 @@ import (
 // runtime's names.
 const exchangeFile = "tap.exchange"
 
-// StartExchanged is [Taps.Start] for a runtime that cannot be told to hand the shim other fifos than its own: while
+// StartExchanged is [Taps.Start] for a runtime that cannot be made to hand the shim other fifos than its own: while
 // start runs, the tap's fifos have the names of the runtime's. The runtime has opened its own before, and later finds
 // them by their names again. start returns nil when the shim has opened what it was given, and an error if there is no
 // shim.
@@ -101,7 +101,7 @@ func (t *Taps) restoreNames(id string, s Spec) error {
 	return os.Remove(note)
 }
 
-// RecoverExchanged is [Taps.Recover] for taps of [Taps.StartExchanged]. started tells whether a container has been
+// RecoverExchanged is [Taps.Recover] for taps of [Taps.StartExchanged]. started reports whether a container has been
 // started; one whose start was cut short by the end of the former process may not have been, and then is as if nobody
 // had tried.
 func (t *Taps) RecoverExchanged(started func(id string) bool) {

@@ -24,7 +24,7 @@ const (
 	// frameHeader is in front of each frame: its length and, above it, its stream.
 	frameHeader = 8
 	// blankByte is in the place that is read into. No text in UTF-8 has it, so text that was read into the place is
-	// told from it by looking.
+	// distinguished from it by looking.
 	blankByte = 0xff
 )
 
@@ -151,8 +151,8 @@ func (r *ring) close() {
 	r.mem, r.h, r.data = nil, nil, nil
 }
 
-// sound tells whether the frames from one position to another end there. A length that leads beyond would have a reader
-// go round and round.
+// sound reports whether the frames from one position to another end there. A length that leads beyond would have a
+// reader go round and round.
 func (r *ring) sound(from, to uint64) bool {
 	if to > math.MaxInt64 {
 		return false
@@ -267,7 +267,7 @@ type cursor struct {
 	pos  uint64
 	off  int
 	past uint64 // bytes of output before the cursor
-	lost uint64 // those of them that the reader did not get, and was not told of yet
+	lost uint64 // those of them that the reader did not get, and was not notified of yet
 }
 
 // position is where the byte after a cursor is, or the frame it is in.

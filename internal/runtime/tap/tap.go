@@ -265,7 +265,7 @@ func (t *tap) blocked() bool {
 	return false
 }
 
-// awaits tells whether the client that the container was made for has yet to come.
+// awaits reports whether the client that the container was made for has yet to come.
 func (t *tap) awaits() bool {
 	return t.spec.Awaited && !t.joined && time.Since(t.began) < comes &&
 		(t.over.IsZero() || time.Since(t.over) < patience)
@@ -278,7 +278,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// writeLog takes the ring's content into the log, until all is there; then the runtime is told that the output has
+// writeLog takes the ring's content into the log, until all is there; then the runtime is notified that the output has
 // ended.
 func (t *tap) writeLog() {
 	defer t.letGo()
@@ -348,7 +348,7 @@ func (t *tap) unlogged(c *cursor) (pieces []piece, last, ok bool) {
 	return pieces, t.pumps == 0 && !t.ring.more(c), true
 }
 
-// processEnded is told when the container's process has ended.
+// processEnded is called when the container's process has ended.
 func (t *tap) processEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -299,8 +299,8 @@ func (t *Taps) ReopenLog(id string) error {
 	return p.logs.reopen()
 }
 
-// ProcessEnded is to be told when a container's process has ended: what it still had to say does not wait for ever then
-// for a client that takes nothing.
+// ProcessEnded is to be called when a container's process has ended: what it still had to say does not wait for ever
+// then for a client that takes nothing.
 func (t *Taps) ProcessEnded(id string) {
 	if p, _ := t.find(id); p != nil {
 		p.processEnded()

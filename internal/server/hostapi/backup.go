@@ -17,7 +17,7 @@ type BackupParts struct {
 	Volumes bool // the pods' emptyDir volumes, and those of claims
 }
 
-// counted tells whether anything was written: until then an error can be the whole answer.
+// counted reports whether anything was written: until then an error can be the whole answer.
 type counted struct {
 	to http.ResponseWriter
 	n  int64

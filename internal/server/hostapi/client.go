@@ -13,9 +13,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/registry"
 	"github.com/wherryproject/wherry/internal/server/hostapi/socket"
 )
@@ -97,7 +99,7 @@ func (c *Client) Logout(ctx context.Context, name string) (LoggedIn, error) {
 	return out, c.call(ctx, "POST", "/v1/registries/logout", url.Values{"registry": {name}}, nil, &out)
 }
 
-// Inspect tells all that is known of an image.
+// Inspect returns all that is known of an image.
 func (c *Client) Inspect(ctx context.Context, ref string) (Image, error) {
 	var out Image
 	return out, c.call(ctx, "GET", "/v1/images/inspect", url.Values{"ref": {ref}}, nil, &out)
@@ -153,6 +155,16 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return json.NewDecoder(resp.Body).Decode(out)
 }
 
+// start says how to start a server here. Whoever has named no folder may also have meant another one.
+func (c *Client) start() string {
+	dir := filepath.Dir(c.socket)
+	text := datadir.Start(dir)
+	if dir == datadir.Default {
+		text += ", or give its folder with --data-dir"
+	}
+	return text
+}
+
 // do returns only answers that are fine.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values,
 	body io.Reader) (*http.Response, error) {
@@ -166,8 +178,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values,
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("only root can use the server's socket %s: run this command with sudo", c.socket)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil,
-			fmt.Errorf("no server is listening on %s: start one with sudo wherry server, or give its folder with --data-dir", c.socket)
+		return nil, fmt.Errorf("no server is listening on %s: start one with %s", c.socket, c.start())
 	case err != nil:
 		if at, ok := errors.AsType[*url.Error](err); ok { // of no use to a person: the address is made up
 			err = at.Err

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/registry"
 	"github.com/wherryproject/wherry/internal/server/hostapi/socket"
 )
@@ -38,6 +39,11 @@ func (n *node) Tag(_ context.Context, ref, name string) (string, error) {
 	return ref + " is " + name, nil
 }
 
+func (n *node) Untag(_ context.Context, name string) error {
+	n.removed = append(n.removed, "the name "+name)
+	return nil
+}
+
 var pause = &runtimeapi.Image{Id: "sha256:2", RepoTags: []string{"wherry.dev/pause:1"}, Size: 1, Pinned: true}
 
 var web = &runtimeapi.Image{Id: "sha256:1", RepoTags: []string{"example/web:1"}, Size: 5}
@@ -49,6 +55,9 @@ func (n *node) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grp
 func (n *node) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest, _ ...grpc.CallOption) (*runtimeapi.ImageStatusResponse, error) {
 	if r.Image.Image == pause.Id {
 		return &runtimeapi.ImageStatusResponse{Image: pause}, nil
+	}
+	if strings.HasSuffix(r.Image.Image, "both:1") || r.Image.Image == "sha256:5" {
+		return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: "sha256:1", RepoTags: []string{"docker.io/example/both:1", "docker.io/example/other:1"}}}, nil
 	}
 	if r.Image.Image == "example/web:1" {
 		return &runtimeapi.ImageStatusResponse{Image: web, Info: map[string]string{"info": `{"imageSpec":{"os":"linux"}}`}}, nil
@@ -154,6 +163,21 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// An image that has several names loses the one that is given, as docker's does, also while a container uses it; by its id it is
+// removed whole, or not at all.
+func TestOneNameOfSeveral(t *testing.T) {
+	n := &node{}
+	c := serve(t, n, false)
+	ctx := t.Context()
+	if tags, err := c.Remove(ctx, "example/both:1", false); err != nil || fmt.Sprint(tags, n.removed) != "[docker.io/example/both:1] [the name docker.io/example/both:1]" {
+		t.Errorf("one name of two of an image in use: %v, %v (%v)", tags, err, n.removed)
+	}
+	n.removed = nil
+	if _, err := c.Remove(ctx, "sha256:5", false); err == nil || !strings.Contains(err.Error(), "is used by") {
+		t.Errorf("an image in use, by its id: %v", err)
+	}
+}
+
 func TestErrorsAreSentences(t *testing.T) {
 	n := &node{breaks: true}
 	c := serve(t, n, false)
@@ -172,7 +196,8 @@ func TestErrorsAreSentences(t *testing.T) {
 		"export unknown":     {c.Export(ctx, io.Discard, []string{"example/none:1"}), "no such image on this node"},
 		"export breaks":      {c.Export(ctx, io.Discard, []string{"example/web:1"}), "disk read error"},
 		"pull":               {c.Pull(ctx, "example/none:1", nil), "pull example/none:1: no such tag"},
-		"no server":          {noServer, "no server is listening on"},
+		"no server":          {noServer, ": start one with sudo wherry server --data-dir "},
+		"no server at all":   {errors.New(NewClient(datadir.Socket(datadir.Default)).start()), "sudo wherry server, or give its folder with --data-dir"},
 		"nothing was broken": {errors.New(strings.Join(n.removed, ",")), ""},
 	}
 	for name, tc := range cases {

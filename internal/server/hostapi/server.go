@@ -26,6 +26,8 @@ type Archives interface {
 	Export(ctx context.Context, archive io.Writer, refs ...string) error
 	// Tag gives an image a further name, in place of the image that had it, and returns the name spelled out.
 	Tag(ctx context.Context, ref, name string) (string, error)
+	// Untag takes a name, spelled out, from an image that has others.
+	Untag(ctx context.Context, name string) error
 }
 
 // Server is the serving side.
@@ -36,7 +38,7 @@ type Server struct {
 	Archives   Archives // nil with an external runtime
 	// Pull fetches an image, with a login, or if that is nil with those of the node.
 	Pull func(ctx context.Context, ref string, login *registry.Login) error
-	// Transfers are the parts of images that are being fetched; nil if the runtime does not tell.
+	// Transfers are the parts of images that are being fetched; nil if the runtime does not report them.
 	Transfers func(ctx context.Context) ([]Transfer, error)
 	// Login keeps a login of the node at a registry, Logout forgets it.
 	Login  func(ctx context.Context, registry string, login registry.Login) (LoggedIn, error)
@@ -175,7 +177,7 @@ func (s *Server) find(ctx context.Context, ref string) (*runtimeapi.Image, error
 	return got.Image, nil
 }
 
-// builtIn tells whether an image is made from the program: the pods' first process, or the toolbox.
+// builtIn reports whether an image is made from the program: the pods' first process, or the toolbox.
 func builtIn(i *runtimeapi.Image) bool {
 	return slices.ContainsFunc(i.GetRepoTags(), imagename.BuiltIn)
 }
@@ -191,6 +193,9 @@ func (s *Server) remove(r *http.Request) (any, error) {
 	if builtIn(image) {
 		return nil, fmt.Errorf("%s is built into wherry and is needed to run or debug pods: it cannot be removed", ref)
 	}
+	if name := oneOfSeveral(image, ref); name != "" && s.Archives != nil {
+		return []string{name}, s.Archives.Untag(r.Context(), name)
+	}
 	if r.FormValue("force") != "true" {
 		containers, err := s.containers(r.Context())
 		if err != nil {
@@ -205,6 +210,16 @@ func (s *Server) remove(r *http.Request) (any, error) {
 		err = s.Images.RemoveImage(r.Context(),
 		&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image.Id}})
 	return image.RepoTags, err
+}
+
+// oneOfSeveral is the name, spelled out, by which an image was called that has others too; "" if it has no others, or
+// was called by its id. With that name it loses nothing that a container needs.
+func oneOfSeveral(image *runtimeapi.Image, ref string) string {
+	named, err := imagename.Parse(ref)
+	if err != nil || len(image.RepoTags) < 2 || !slices.Contains(image.RepoTags, named.Full) {
+		return ""
+	}
+	return named.Full
 }
 
 func (s *Server) containers(ctx context.Context) ([]*runtimeapi.Container, error) {

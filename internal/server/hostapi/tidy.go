@@ -13,7 +13,7 @@ import (
 	"github.com/wherryproject/wherry/internal/imagename"
 )
 
-// inspect tells all that is known of an image.
+// inspect answers with all that is known of an image.
 func (s *Server) inspect(r *http.Request) (any, error) {
 	ref := r.FormValue("ref")
 	got,
@@ -29,7 +29,7 @@ func (s *Server) inspect(r *http.Request) (any, error) {
 	var more struct {
 		ImageSpec json.RawMessage `json:"imageSpec"`
 	}
-	// What a runtime adds is its own affair: without it the rest is told.
+	// What a runtime adds is its own affair: without it the rest is returned.
 	if err := json.Unmarshal([]byte(got.Info["info"]), &more); err == nil {
 		image.Spec = more.ImageSpec
 	}

@@ -59,6 +59,25 @@ func slice(port string, number int32, ends ...string) *discoveryv1.EndpointSlice
 	return out
 }
 
+// hinted gives the ends of a slice hints: the nodes that ought to use each, with commas between them.
+func hinted(s *discoveryv1.EndpointSlice, nodes ...string) *discoveryv1.EndpointSlice {
+	for i, list := range nodes {
+		if list == "" {
+			continue
+		}
+		s.Endpoints[i].Hints = &discoveryv1.EndpointHints{}
+		for n := range strings.SplitSeq(list, ",") {
+			s.Endpoints[i].Hints.ForNodes = append(s.Endpoints[i].Hints.ForNodes, discoveryv1.ForNode{Name: n})
+		}
+	}
+	return s
+}
+
+func markedHeadless(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	s.Labels = map[string]string{corev1.IsHeadlessService: ""}
+	return s
+}
+
 // show writes down where each key leads: for everybody, or for those inside and those outside.
 func show(t Tables) string {
 	var lines []string
@@ -106,6 +125,23 @@ func TestOf(t *testing.T) {
 	}{
 		{name: "WL-11 no endpoints", want: "1 10.96.0.9:80/tcp > refuse"},
 		{name: "two", ends: []*discoveryv1.EndpointSlice{slice("http", 8080, "10.244.0.3", "10.244.0.2")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.2:8080 10.244.0.3:8080"},
+		{name: "WL-09 a slice that is marked headless is nobody's", ends: []*discoveryv1.EndpointSlice{markedHeadless(slice("http", 8080, "10.244.0.3")),
+			slice("http", 8080, "10.244.0.2")}, want: "1 10.96.0.9:80/tcp > 10.244.0.2:8080"},
+		{name: "WL-09 hints: the one for this node", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "n", "other")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080"},
+		{name: "WL-09 hints: one for two nodes", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "other", "other,n")},
+			want: "1 10.96.0.9:80/tcp > 10.244.9.2:8080"},
+		{name: "WL-09 hints: none for this node", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "a", "b")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080 10.244.9.2:8080"},
+		{name: "WL-09 hints: a ready one has none", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "n", "")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080 10.244.9.2:8080"},
+		{name: "WL-09 hints: the one for this node is not ready", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3!", "10.244.9.2@"), "n", "other")},
+			want: "1 10.96.0.9:80/tcp > 10.244.9.2:8080"},
+		{name: "WL-09 hints mean nothing where traffic is to stay here", change: func(s *corev1.ServiceSpec) {
+			s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		},
+			ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.0.2"), "n", "other")},
 			want: "1 10.96.0.9:80/tcp > 10.244.0.2:8080 10.244.0.3:8080"},
 		{name: "one in two slices", ends: []*discoveryv1.EndpointSlice{slice("http", 8080, "10.244.0.3!"), slice("http", 8080, "10.244.0.3")},
 			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080"},
@@ -166,15 +202,18 @@ func TestCarried(t *testing.T) {
 	api.Namespace, api.Name = "default", "kubernetes"
 	other := service(nil)
 	other.Labels = map[string]string{otherProxy: "x"}
+	marked := service(nil)
+	marked.Labels = map[string]string{corev1.IsHeadlessService: ""}
 	for name, c := range map[string]struct {
 		s    *corev1.Service
 		want bool
 	}{
-		"ordinary":       {service(nil), true},
-		"headless":       {service(func(s *corev1.ServiceSpec) { s.ClusterIP = "None" }), false},
-		"a name":         {service(func(s *corev1.ServiceSpec) { s.Type, s.ClusterIP = corev1.ServiceTypeExternalName, "" }), false},
-		"the API server": {api, false},
-		"another proxy":  {other, false},
+		"ordinary":        {service(nil), true},
+		"headless":        {service(func(s *corev1.ServiceSpec) { s.ClusterIP = "None" }), false},
+		"a name":          {service(func(s *corev1.ServiceSpec) { s.Type, s.ClusterIP = corev1.ServiceTypeExternalName, "" }), false},
+		"the API server":  {api, false},
+		"another proxy":   {other, false},
+		"marked headless": {marked, false},
 	} {
 		if got := Carried(c.s); got != c.want {
 			t.Errorf("%s: %t", name, got)

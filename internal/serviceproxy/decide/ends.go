@@ -18,6 +18,8 @@ type candidate struct {
 	serving bool // though about to end
 	local   bool // on this node
 	beyond  bool // not on this machine
+	// forNode and forOthers: the control plane would have this node, or others, use it.
+	forNode, forOthers bool
 }
 
 // candidates are those of one port in one address family, sorted. An address that several slices have, as while one is
@@ -25,6 +27,9 @@ type candidate struct {
 func candidates(f Facts, port *corev1.ServicePort, six bool, ends []*discoveryv1.EndpointSlice) []candidate {
 	found := map[netip.AddrPort]candidate{}
 	for _, slice := range ends {
+		if _, none := slice.Labels[headless]; none {
+			continue
+		}
 		if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
 			continue
 		}
@@ -44,6 +49,7 @@ func candidates(f Facts, port *corev1.ServicePort, six bool, ends []*discoveryv1
 					c.at, c.beyond = at, !f.here(a)
 					c.ready = c.ready || ptr.Deref(e.Conditions.Ready, true)
 					c.serving = c.serving || ptr.Deref(e.Conditions.Serving, ptr.Deref(e.Conditions.Ready, true))
+					c.hint(f.Node, e.Hints)
 					c.local = c.local || f.here(a) || e.NodeName != nil && *e.NodeName == f.Node
 					found[at] = c
 				}
@@ -55,6 +61,33 @@ func candidates(f Facts, port *corev1.ServicePort, six bool, ends []*discoveryv1
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b candidate) int { return a.at.Compare(b.at) })
+	return out
+}
+
+// hint notes which nodes ought to use it (KEP-3015); an address that several slices have has the hints of all.
+func (c *candidate) hint(node string, h *discoveryv1.EndpointHints) {
+	if h == nil {
+		return
+	}
+	for _, n := range h.ForNodes {
+		c.forNode, c.forOthers = c.forNode || n.Name == node, c.forOthers || n.Name != node
+	}
+}
+
+// near are those that this node should use by the hints of the ready ones, if all have hints and some are for it; else
+// all.
+func near(all []candidate) (out []candidate) {
+	for _, c := range all {
+		if c.ready && !c.forNode && !c.forOthers {
+			return all
+		}
+		if c.forNode {
+			out = append(out, c)
+		}
+	}
+	if !slices.ContainsFunc(out, func(c candidate) bool { return c.ready }) {
+		return all
+	}
 	return out
 }
 

@@ -17,6 +17,8 @@ import (
 type Facts struct {
 	Node string         // its name
 	Pods []netip.Prefix // networks of its pods
+	// Reserved are the other networks whose addresses the cluster gives: those of services, and of other nodes' pods.
+	Reserved []netip.Prefix
 	// Machine are its own addresses: an end there is on this machine, though on no pod network.
 	Machine []netip.Addr
 	// Rules is what else there is to a rule besides its chain: the network, the version of the program.
@@ -39,6 +41,9 @@ type Part struct {
 	HealthPort int32
 }
 
+// headless is the label of services and slices that no proxy carries, whatever addresses they have (KEP-2447).
+const headless = corev1.IsHeadlessService
+
 // otherProxy is the label of services that are another program's to carry.
 const otherProxy = "service.kubernetes.io/service-proxy-name"
 
@@ -49,7 +54,8 @@ func Carried(s *corev1.Service) bool {
 		return false
 	}
 	_, other := s.Labels[otherProxy]
-	return !other && s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" &&
+	_, none := s.Labels[headless]
+	return !other && !none && s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" &&
 		s.Spec.ClusterIP != corev1.ClusterIPNone
 }
 
@@ -128,7 +134,7 @@ func (p *Part) port(f Facts, s *corev1.Service, port *corev1.ServicePort, six bo
 		return kind + name
 	}
 	internal := s.Spec.InternalTrafficPolicy
-	everywhere, here := choose(found, false), choose(found, true)
+	everywhere, here := choose(near(found), false), choose(found, true)
 	inside := everywhere
 	if internal != nil && *internal == corev1.ServiceInternalTrafficPolicyLocal {
 		inside = here

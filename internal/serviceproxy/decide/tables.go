@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Refuse is the chain that tells a client at once that nobody is there. Every table has it.
+// Refuse is the chain that refuses a client at once. Every table has it.
 const Refuse = "refuse"
 
 // Proto is a transport protocol by its number.
@@ -241,7 +241,7 @@ func Diff(have, want There) Change {
 func compareBeyond(a, b Beyond) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Proto, b.Proto)) }
 
 // Merge puts the parts of services together. Of several that want the same address and port the oldest has it, and the
-// others are told by [Lost].
+// others are returned by [Lost].
 func Merge(parts []*Part) Tables {
 	t := Tables{Chains: map[string]Chain{}, Clients: map[string]bool{}, Keys: map[Key]string{},
 		Beyond: map[Beyond]bool{}}

@@ -4,8 +4,8 @@
 // says, by difference and in one transaction, so that there is no moment in which anything is missing.
 //
 // [Host] names the node's network; its Read says what there is, its Make makes it what it should be, and its Watch
-// tells when somebody else has changed it. [Forget] has the kernel forget UDP flows. Everything is in one table of its
-// own:
+// signals when somebody else has changed it. [Forget] has the kernel forget UDP flows. Everything is in one table of
+// its own:
 //
 //	table inet wherry-<bridge>/services {
 //	  map cluster4, external4   { type ipv4_addr . inet_proto . inet_service : verdict }

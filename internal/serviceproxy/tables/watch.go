@@ -8,7 +8,7 @@ import (
 	"github.com/wherryproject/wherry/internal/netfilter"
 )
 
-// Watch tells when another process has changed our table, by a token in the channel that it returns, until ctx ends.
+// Watch signals when another process has changed our table, by a token in the channel that it returns, until ctx ends.
 // When no notice can be received any more, an error comes from the other channel.
 func (h Host) Watch(ctx context.Context) (<-chan struct{}, <-chan error, error) {
 	return netfilter.Watch(ctx, h.Name())

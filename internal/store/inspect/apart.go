@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"runtime/debug"
 	"strings"
@@ -48,6 +50,10 @@ func LookApart(ctx context.Context, command []string, dir string) (Facts, error)
 		return Look(dir), nil
 	}
 	f := Facts{Dir: dir, Log: lookAtLog(dir)}
+	if _, err := os.Lstat(DatabaseFile(dir)); errors.Is(err, fs.ErrNotExist) {
+		f.DB = LookAtDatabase(DatabaseFile(dir)) // of a first start, which need not wait for a child
+		return f, nil
+	}
 	var err error
 	f.DB, err = Apart(ctx, command, DatabaseFile(dir))
 	return f, err

@@ -30,7 +30,7 @@ const moments = "at most the changes of the last moments before the server ended
 // (Pure.)
 func Judge(f Facts) *Damage {
 	if f.DB.Busy {
-		return nil // who has it open is told when it is opened
+		return nil // opening it reports who has it open
 	}
 	db := DatabaseFile(f.Dir)
 	unwritten := !f.DB.Exists || f.DB.Size == 0
@@ -52,7 +52,7 @@ func Judge(f Facts) *Damage {
 	return nil
 }
 
-// Unborn tells whether a store has files but never held anything: its first start was killed after etcd had made its
+// Unborn reports whether a store has files but never held anything: its first start was killed after etcd had made its
 // log, and before the log's first entry, which names the only member. Etcd takes such a log for that of a cluster,
 // waits for its members, and so for ever.
 func Unborn(f Facts) bool {

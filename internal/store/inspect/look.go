@@ -174,7 +174,7 @@ func member(tx *bolt.Tx) (id uint64) {
 	return id
 }
 
-// oneLine is the first line of what a dying process said that means something to a reader.
+// oneLine is the first line of what a dying process printed that means something to a reader.
 func oneLine(words string) string {
 	for line := range strings.Lines(words) {
 		line = strings.TrimSpace(line)

@@ -64,7 +64,8 @@ func act(args []string) error {
 	term := f.Duration("term", 0, "how long it takes to heed a stop signal")
 	termCode := f.Int("termcode", 0, "exit code after a stop signal")
 	deaf := f.Bool("deaf", false, "heed no stop signal")
-	serving := f.String("serve", "", "http, https, tcp or grpc, a colon and a port: healthy while NAME.sick is not there")
+	serving := f.String("serve", "",
+		"http, https, tcp or grpc, a colon and a port: healthy while NAME.sick is not there")
 	memory := f.Int("alloc", 0, "MiB to take")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -74,7 +75,8 @@ func act(args []string) error {
 	}
 	j := journal{f.Arg(0), f.Arg(1)}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGWINCH)
 	if err := j.alone(); err != nil {
 		return err
 	}
@@ -131,7 +133,8 @@ func sandbox() string {
 	return "unknown"
 }
 
-// alone takes a lock that the kernel gives back when this process is gone: two instances of a container at once would show.
+// alone takes a lock that the kernel gives back when this process is gone: two instances of a container at once would
+// show.
 func (j journal) alone() error {
 	lock, err := syscall.Open(j.file("lock"), syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o666) // never closed
 	if err != nil {
@@ -145,8 +148,8 @@ func (j journal) alone() error {
 }
 
 func signalName(s os.Signal) string {
-	names := map[os.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGHUP: "HUP",
-		syscall.SIGUSR1: "USR1", syscall.SIGUSR2: "USR2", syscall.SIGWINCH: "WINCH"}
+	names := map[os.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT",
+		syscall.SIGHUP: "HUP", syscall.SIGUSR1: "USR1", syscall.SIGUSR2: "USR2", syscall.SIGWINCH: "WINCH"}
 	return names[s]
 }
 
@@ -173,7 +176,8 @@ func healthy(args []string) error {
 	return nil
 }
 
-// tell is for hooks: it writes WHAT down, and WHAT-done when it is over. With -after it is over when something is written down anew.
+// tell is for hooks: it writes WHAT down, and WHAT-done when it is over. With -after it is over when something is
+// written down anew.
 func tell(args []string) error {
 	f := flag.NewFlagSet("tell", flag.ContinueOnError)
 	long := f.Duration("for", 0, "how long it takes")

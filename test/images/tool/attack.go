@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// storm keeps others from resolving paths below link within this container's root: the kernel gives up a walk through ".." whenever
-// something is renamed at the same time, and this one is long. It works on the container's own files only.
+// storm keeps others from resolving paths below link within this container's root: the kernel gives up a walk through
+// ".." whenever something is renamed at the same time, and this one is long. It works on the container's own files
+// only.
 func storm(args []string) error {
 	if len(args) != 1 || !filepath.IsAbs(args[0]) {
 		return errors.New("storm LINK")

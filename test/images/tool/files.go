@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// watchFolder prints every file of a folder as name=text when it starts and then whenever the folder changes, as programs
-// that reload their configuration do. It waits for the kernel's events and never polls.
+// watchFolder prints every file of a folder as name=text when it starts and then whenever the folder changes, as
+// programs that reload their configuration do. It waits for the kernel's events and never polls.
 func watchFolder(args []string) error {
 	if len(args) != 1 {
 		return errors.New("watch FOLDER")
@@ -22,7 +22,9 @@ func watchFolder(args []string) error {
 		return err
 	}
 	// Volumes change by a rename of their ..data link, which is seen as IN_MOVED_TO.
-	if _, err := syscall.InotifyAddWatch(fd, args[0], syscall.IN_MOVED_TO|syscall.IN_CREATE|syscall.IN_CLOSE_WRITE|syscall.IN_DELETE); err != nil {
+	if _,
+		err := syscall.InotifyAddWatch(fd, args[0],
+		syscall.IN_MOVED_TO|syscall.IN_CREATE|syscall.IN_CLOSE_WRITE|syscall.IN_DELETE); err != nil {
 		return err
 	}
 	buf := make([]byte, 64<<10)

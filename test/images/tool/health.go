@@ -65,7 +65,10 @@ func (j journal) handler() http.Handler {
 		}
 		fmt.Fprintln(w, "well", r.Header.Get("X-Test"))
 	})
-	mux.HandleFunc("GET /tell/{what}", func(_ http.ResponseWriter, r *http.Request) { j.tell("%s", r.PathValue("what")) })
+	mux.HandleFunc("GET /tell/{what}", func(_ http.ResponseWriter,
+		r *http.Request) {
+		j.tell("%s", r.PathValue("what"))
+	})
 	return mux
 }
 

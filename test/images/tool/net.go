@@ -24,7 +24,10 @@ func serveHTTP(args []string) error {
 		fmt.Fprintf(w, "hello from %s at %s\n", hostname(), r.URL.Path)
 	})
 	mux.HandleFunc("GET /hostname", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, hostname()) })
-	mux.HandleFunc("GET /env/{name}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, os.Getenv(r.PathValue("name"))) })
+	mux.HandleFunc("GET /env/{name}", func(w http.ResponseWriter,
+		r *http.Request) {
+		fmt.Fprint(w, os.Getenv(r.PathValue("name")))
+	})
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	mux.HandleFunc("GET /headers", func(w http.ResponseWriter, r *http.Request) { r.Header.Write(w) })
 	mux.HandleFunc("GET /exit", func(_ http.ResponseWriter, r *http.Request) {

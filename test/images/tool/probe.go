@@ -17,8 +17,8 @@ import (
 // inside is the argument with which probe calls itself in a user namespace of its own.
 const inside = "in-a-user-namespace"
 
-// probe tries one thing after the other that a container must not get to do, and prints a line for each: what, and "ok" or why not. folder is
-// a folder that others own and that is shown to be read.
+// probe tries one thing after the other that a container must not get to do, and prints a line for each: what, and "ok"
+// or why not. folder is a folder that others own and that is shown to be read.
 func probe(args []string) error {
 	if len(args) == 0 {
 		return errors.New("probe FOLDER")
@@ -43,16 +43,19 @@ func probe(args []string) error {
 		kind         uint32
 		major, minor uint32
 	}{
-		{"disk (virtio)", unix.S_IFBLK, 254, 0}, {"disk (scsi)", unix.S_IFBLK, 8, 0}, {"disk (nvme)", unix.S_IFBLK, 259, 0}, {"disk (loop)", unix.S_IFBLK, 7, 0},
-		{"memory", unix.S_IFCHR, 1, 1}, {"ports", unix.S_IFCHR, 1, 4}, {"kernel's log", unix.S_IFCHR, 1, 11}, {"kvm", unix.S_IFCHR, 10, 232}, {"fuse", unix.S_IFCHR, 10, 229},
+		{"disk (virtio)", unix.S_IFBLK, 254, 0}, {"disk (scsi)", unix.S_IFBLK, 8, 0},
+		{"disk (nvme)", unix.S_IFBLK, 259, 0}, {"disk (loop)", unix.S_IFBLK, 7, 0},
+		{"memory", unix.S_IFCHR, 1, 1}, {"ports", unix.S_IFCHR, 1, 4}, {"kernel's log", unix.S_IFCHR, 1, 11},
+		{"kvm", unix.S_IFCHR, 10, 232}, {"fuse", unix.S_IFCHR, 10, 229},
 	} {
 		tell("device "+d.what, device(d.kind, unix.Mkdev(d.major, d.minor)))
 	}
 	tell("mount", unix.Mount("none", folder, "tmpfs", 0, ""))
 	tell("bind", unix.Mount(folder, "/tmp", "", unix.MS_BIND, ""))
 	tell("namespace of mounts", unix.Unshare(unix.CLONE_NEWNS))
-	for _, name := range []string{"/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/sys/kernel/uevent_helper",
-		"/sys/fs/cgroup/devices/release_agent", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/cgroup.procs", "/proc/kcore", "/proc/sys/vm/drop_caches"} {
+	for _, name := range []string{"/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe",
+		"/sys/kernel/uevent_helper", "/sys/fs/cgroup/devices/release_agent", "/sys/fs/cgroup/memory/release_agent",
+		"/sys/fs/cgroup/cgroup.procs", "/proc/kcore", "/proc/sys/vm/drop_caches"} {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		tell("open "+name, errors.Join(err, closed(f)))
 	}
@@ -75,7 +78,8 @@ func probeInside(folder string, tell func(string, error)) error {
 	self.Stdout, self.Stderr = os.Stdout, os.Stderr
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 	groups := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-	self.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: ids, GidMappings: groups}
+	self.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: ids,
+		GidMappings: groups}
 	if err := self.Run(); err != nil {
 		tell("user namespace", err)
 	}

@@ -111,8 +111,8 @@ func (c *child) cut(r request) {
 func (c *child) mount(dir string, s *state) error {
 	fs := newFilesystem(s)
 	server, err := fuse.NewServer(fs, dir, &fuse.MountOptions{
-		Name: "wherry-disk", FsName: "simulated", DirectMountStrict: true, DisableXAttrs: true, ExplicitDataCacheControl: true,
-		DisableSplice: true, DisableReadDirPlus: true, MaxWrite: 1 << 20,
+		Name: "wherry-disk", FsName: "simulated", DirectMountStrict: true, DisableXAttrs: true,
+		ExplicitDataCacheControl: true, DisableSplice: true, DisableReadDirPlus: true, MaxWrite: 1 << 20,
 	})
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", dir, err)

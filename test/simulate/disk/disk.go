@@ -97,7 +97,8 @@ func (d *Disk) PowerOff(loss Loss, seed uint64) error {
 // Remount shows the disk as the next process or machine finds it, after [Disk.Kill] or [Disk.PowerOff].
 func (d *Disk) Remount() error { return d.tell(request{Op: "remount"}) }
 
-// Fail makes the disk fail from now on as f says, until the disk is cut or this is called again. What is by chance follows the seed.
+// Fail makes the disk fail from now on as f says, until the disk is cut or this is called again. What is by chance
+// follows the seed.
 func (d *Disk) Fail(f Faults, seed uint64) error {
 	return d.tell(request{Op: "faults", Faults: f, Seed: seed})
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disk is a disk that loses power, fills up and fails: a file system in memory, mounted by FUSE, for tests of what is written to it.
+// Package disk is a disk that loses power, fills up and fails: a file system in memory, mounted by FUSE, for tests of
+// what is written to it.
 //
-// A [Disk] is served by a child process (the test program itself, which calls [Child]): a file that is mapped into a Go program must not be
-// served by the same program, as a page fault holds up its scheduler. Programs use it as any folder. [Disk.Cut] is the end of what uses
-// it, of the process or of the machine: from this instant on whatever goes on works on a ghost of the disk, and [Disk.Remount] shows
-// what the next process finds.
+// A [Disk] is served by a child process (the test program itself, which calls [Child]): a file that is mapped into a Go
+// program must not be served by the same program, as a page fault holds up its scheduler. Programs use it as any
+// folder. [Disk.Cut] is the end of what uses it, of the process or of the machine: from this instant on whatever goes
+// on works on a ghost of the disk, and [Disk.Remount] shows what the next process finds.
 //
 // # What survives a loss of power
 //
@@ -23,9 +24,10 @@
 //
 // # What can fail
 //
-// See [Faults]. A failing fsync does what Linux does: it says so once, a part of what was to be written is on the disk, and the rest is no longer
-// waiting to be written, though readers see it as long as the kernel has it in its page cache: until posix_fadvise or the next mount.
-// The next fsync succeeds.
+// See [Faults]. A failing fsync does what Linux does: it says so once, a part of what was to be written is on the disk,
+// and the rest is no longer waiting to be written, though readers see it as long as the kernel has it in its page
+// cache: until posix_fadvise or the next mount. The next fsync succeeds.
 //
-// Its law: a process that is killed loses nothing that it has written, and what was synced without an error survives everything.
+// Its law: a process that is killed loses nothing that it has written, and what was synced without an error survives
+// everything.
 package disk

@@ -10,16 +10,18 @@ import (
 
 // Faults are what is wrong with a disk from now on. The zero value is a disk that works.
 type Faults struct {
-	// Full: nothing that needs more room can be written but into what is freed. What is allocated already can be written over.
+	// Full: nothing that needs more room can be written but into what is freed. What is allocated already can be
+	// written over.
 	Full bool `json:"full,omitempty"`
 	// SyncFails names the file whose next fsync fails with EIO, by the end of its name (".wal"). Once.
 	SyncFails string `json:"syncFails,omitempty"`
-	// ReadFails names the files that cannot be read, with EIO, in the same way. Bytes that the kernel has in its cache can.
+	// ReadFails names the files that cannot be read, with EIO, in the same way. Bytes that the kernel has in its cache
+	// can.
 	ReadFails string `json:"readFails,omitempty"`
 	// SyncTakes is how long every fsync takes.
 	SyncTakes time.Duration `json:"syncTakes,omitempty"`
-	// PowerEnds is after how many more changes the power does, in the middle of a write perhaps; 0: it does not. What then goes on sees all
-	// writing and syncing fail, so that nothing is taken for safe.
+	// PowerEnds is after how many more changes the power does, in the middle of a write perhaps; 0: it does not. What
+	// then goes on sees all writing and syncing fail, so that nothing is taken for safe.
 	PowerEnds int  `json:"powerEnds,omitempty"`
 	Loss      Loss `json:"loss,omitempty"` // of the end of power
 }

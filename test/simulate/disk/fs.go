@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	capacity = 16 << 30                    // bytes that the disk says it has
-	forKeeps = 365 * 86400                 // seconds for which the kernel may remember what it was told: nobody else changes anything
+	capacity = 16 << 30 // bytes that the disk says it has
+	// seconds for which the kernel may remember what it was told: nobody else changes anything
+	forKeeps = 365 * 86400
 	noHandle = fuse.Status(syscall.ENOSYS) // the kernel does not ask again
 )
 
@@ -153,12 +154,14 @@ func (f *filesystem) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out
 
 func (f *filesystem) Symlink(_ <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
 	defer f.change("symlink")()
-	return f.make(h.NodeId, name, node{mode: syscall.S_IFLNK | 0o777, uid: h.Uid, gid: h.Gid, target: target, size: int64(len(target))}, out)
+	return f.make(h.NodeId, name, node{mode: syscall.S_IFLNK | 0o777, uid: h.Uid, gid: h.Gid, target: target,
+		size: int64(len(target))}, out)
 }
 
 func (f *filesystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
 	defer f.change("create")()
-	return f.make(in.NodeId, name, node{mode: syscall.S_IFREG | in.Mode&0o7777, uid: in.Uid, gid: in.Gid}, &out.EntryOut)
+	return f.make(in.NodeId, name, node{mode: syscall.S_IFREG | in.Mode&0o7777, uid: in.Uid, gid: in.Gid},
+		&out.EntryOut)
 }
 
 func (f *filesystem) Readlink(_ <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {

@@ -62,8 +62,8 @@ func (s *state) settle() {
 	}
 }
 
-// syncFails is a sync that fails: some of it is on the platter, and the rest nobody tries to write again. The kernel's page cache still has
-// it; here is what the kernel reads when it has dropped the page. The journal is another matter.
+// syncFails is a sync that fails: some of it is on the platter, and the rest nobody tries to write again. The kernel's
+// page cache still has it; here is what the kernel reads when it has dropped the page. The journal is another matter.
 func (s *state) syncFails(ino uint64, rng *rand.Rand) {
 	s.commit()
 	n, p := s.cache[ino], s.platter[ino]
@@ -87,7 +87,8 @@ func (s *state) syncFails(ino uint64, rng *rand.Rand) {
 
 // killed is what the next process finds: everything that this one has written, synced or not.
 func (s *state) killed() *state {
-	return &state{cache: s.cache.copy(), platter: s.platter.copyAll(), journal: slices.Clone(s.journal), done: s.done, next: s.next}
+	return &state{cache: s.cache.copy(), platter: s.platter.copyAll(), journal: slices.Clone(s.journal), done: s.done,
+		next: s.next}
 }
 
 // copyAll keeps what no name leads to yet: a change that is not committed may give it one.
@@ -137,7 +138,8 @@ func (s *state) powerless(loss Loss, rng *rand.Rand) *state {
 	return &state{cache: t, platter: t.copy(), done: s.done, next: s.next}
 }
 
-// survive lets sectors reach the platter, by chance: each by itself where the file has its size already, and those that made it grow in order.
+// survive lets sectors reach the platter, by chance: each by itself where the file has its size already, and those that
+// made it grow in order.
 func (n *node) survive(from *node, rng *rand.Rand) {
 	size := n.size
 	if from.size > size {

@@ -34,7 +34,8 @@ type node struct {
 	since uint64          // number of the change before which nothing that was written can survive
 }
 
-// tree is a file system at one moment. Its nodes are named by numbers, so that a change of one tree can be made to another.
+// tree is a file system at one moment. Its nodes are named by numbers, so that a change of one tree can be made to
+// another.
 type tree map[uint64]*node
 
 func newTree() tree {
@@ -64,7 +65,8 @@ func (t tree) copy() tree {
 	return out
 }
 
-// The changes of names and sizes. Each is made to the tree that programs see at once, and to the platter's when it is committed.
+// The changes of names and sizes. Each is made to the tree that programs see at once, and to the platter's when it is
+// committed.
 
 type change func(tree)
 

@@ -19,8 +19,8 @@ type Applet struct {
 	Usage string // what follows the flags in the usage line, as "[FILE]..."
 	Short string // one line: what it does
 	Run   func(*Call) error
-	// Names says that what the command prints are its own words and names that others chose (files, processes, hosts), not the contents of
-	// files. On a terminal it is printed through Plain.
+	// Names says that what the command prints are its own words and names that others chose (files, processes, hosts),
+	// not the contents of files. On a terminal it is printed through Plain.
 	Names bool
 }
 
@@ -154,7 +154,8 @@ func Lines(r io.Reader, f func(line []byte) error) error {
 	return Parts(r, '\n', func(line []byte, _ bool) error { return f(line) })
 }
 
-// Parts calls f for each part of a text, without the byte that ends it; ended is false for a last one that nothing ends. f must not keep it.
+// Parts calls f for each part of a text, without the byte that ends it; ended is false for a last one that nothing
+// ends. f must not keep it.
 func Parts(r io.Reader, end byte, f func(part []byte, ended bool) error) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
@@ -187,7 +188,8 @@ func Parts(r io.Reader, end byte, f func(part []byte, ended bool) error) error {
 	}
 }
 
-// Amount registers a flag with a whole number, which may have a unit behind it: b for blocks of 512 bytes, k, m and g for 1024, 1024² and 1024³.
+// Amount registers a flag with a whole number, which may have a unit behind it: b for blocks of 512 bytes, k, m and g
+// for 1024, 1024² and 1024³.
 func (c *Call) Amount(names, meta string, value int64, help string) *int64 {
 	c.add(names, meta, help, func(s string) (err error) {
 		value, err = ParseAmount(s)

@@ -44,7 +44,8 @@ func (c *Call) Ignore(names, help string) {
 	c.options[len(c.options)-1].loose = true
 }
 
-// Maybe registers a flag that may have a value, which is a part of the same argument: -Ihours, --iso=hours. It is nil where the flag is not given.
+// Maybe registers a flag that may have a value, which is a part of the same argument: -Ihours, --iso=hours. It is nil
+// where the flag is not given.
 func (c *Call) Maybe(names, help string) **string {
 	v := new(*string)
 	c.add(names, "", help, func(s string) error { *v = &s; return nil })
@@ -134,9 +135,11 @@ func (c *Call) Parse(least, most int) error {
 	c.Args = rest
 	switch {
 	case len(rest) < least && least == 1:
-		return Usage("an argument is missing")
+		return Usage("missing argument")
+	case len(rest) < least && most != least:
+		return Usage("expected at least %d arguments, got %d", least, len(rest))
 	case len(rest) < least:
-		return Usage("%d arguments are wanted, there are %d", least, len(rest))
+		return Usage("expected %d arguments, got %d", least, len(rest))
 	case most >= 0 && len(rest) > most:
 		return Usage("unexpected argument %q", rest[most])
 	}
@@ -157,7 +160,7 @@ func (c *Call) long(name string, args []string) ([]string, error) {
 		case o.meta == "" && given && !o.loose:
 			return nil, Usage("--%s takes no value", name)
 		case o.meta != "" && !given && len(args) == 0:
-			return nil, Usage("--%s wants a value", name)
+			return nil, Usage("--%s needs a value", name)
 		case o.meta != "" && !given:
 			value, args = args[0], args[1:]
 		}
@@ -187,7 +190,7 @@ func (c *Call) short(letters string, args []string) ([]string, error) {
 			case rest != "":
 				value = rest
 			case len(args) == 0:
-				return nil, Usage("-%s wants a value", o.short)
+				return nil, Usage("-%s needs a value", o.short)
 			default:
 				value, args = args[0], args[1:]
 			}

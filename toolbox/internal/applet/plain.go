@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Plain is a text in which what a terminal would obey is a question mark, as coreutils print names: controls but newline and tab, what is
-// not UTF-8, and what changes the direction of text.
+// Plain is a text in which what a terminal would obey is a question mark, as coreutils print names: controls but
+// newline and tab, what is not UTF-8, and what changes the direction of text.
 func Plain(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -147,9 +147,9 @@ func TestFilter(t *testing.T) {
 // What is not a filter is refused with a reason.
 func TestFilterRefused(t *testing.T) {
 	for expression, why := range map[string]string{
-		"port": `"" is not known`, "port x": "a number is wanted", "foo": "foo", "tcp and": "ends too early", "(tcp": ") is missing", "tcp )": `ends before ")"`,
+		"port": `"" is not known`, "port x": "expected a number", "foo": "foo", "tcp and": "ends too early", "(tcp": ") is missing", "tcp )": `ends before ")"`,
 		"host 10.0.0.1.2.3": "10.0.0.1.2.3", "net 10.0.0.0/40": "is not a network", "icmp port 80": "has no ports", "tcp host 1.2.3.4": "has ports, not hosts", "tcp[13] &": "number",
-		"tcp[13]": "wants a comparison", "tcp[13:3] = 1": "with a size of", "inbound": "only while capturing", "len 5": "comparison", "ether host 1": "ether",
+		"tcp[13]": "needs a comparison", "tcp[13:3] = 1": "with a size of", "inbound": "only while capturing", "len 5": "comparison", "ether host 1": "ether",
 	} {
 		if _, err := compile(expression, false); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %s", expression, err, why)

@@ -86,7 +86,8 @@ func sides(dir string, src, dst node) node {
 // within compares an address with a network, four bytes at a time.
 func (p *parser) within(off uint32, net netip.Prefix) node {
 	raw, bits := net.Addr().AsSlice(), net.Bits()
-	var out node = test{cond: bpf.JumpGreaterOrEqual, loads: []bpf.Instruction{bpf.LoadConstant{Dst: bpf.RegA}}} // of no bits: always
+	// of no bits: always
+	var out node = test{cond: bpf.JumpGreaterOrEqual, loads: []bpf.Instruction{bpf.LoadConstant{Dst: bpf.RegA}}}
 	for i := 0; i < len(raw) && bits > 0; i += 4 {
 		loads := []bpf.Instruction{p.load(off+uint32(i), 4)}
 		if bits < 32 {
@@ -147,7 +148,7 @@ func (p *parser) bytes(proto string) (node, error) {
 		return nil, err
 	}
 	if p.take("]") == "" || size != 1 && size != 2 && size != 4 {
-		return nil, fmt.Errorf("%s[OFFSET] or %s[OFFSET:SIZE] is wanted, with a size of 1, 2 or 4", proto, proto)
+		return nil, fmt.Errorf("expected %s[OFFSET] or %s[OFFSET:SIZE], with a size of 1, 2 or 4", proto, proto)
 	}
 	loads, guard := []bpf.Instruction{p.load(off, size)}, p.protocol(proto)
 	switch proto {
@@ -166,15 +167,15 @@ func (p *parser) bytes(proto string) (node, error) {
 	}
 	op := p.take("<=", ">=", "<", ">", "=", "==", "!=")
 	if op == "" {
-		return nil, fmt.Errorf("%s[...] wants a comparison", proto)
+		return nil, fmt.Errorf("%s[...] needs a comparison", proto)
 	}
 	n, err := p.constant()
 	return both{guard, test{loads, relation(op), n}}, err
 }
 
 func relation(op string) bpf.JumpTest {
-	return map[string]bpf.JumpTest{"<=": bpf.JumpLessOrEqual, ">=": bpf.JumpGreaterOrEqual, "<": bpf.JumpLessThan, ">": bpf.JumpGreaterThan,
-		"=": bpf.JumpEqual, "==": bpf.JumpEqual, "!=": bpf.JumpNotEqual}[op]
+	return map[string]bpf.JumpTest{"<=": bpf.JumpLessOrEqual, ">=": bpf.JumpGreaterOrEqual, "<": bpf.JumpLessThan,
+		">": bpf.JumpGreaterThan, "=": bpf.JumpEqual, "==": bpf.JumpEqual, "!=": bpf.JumpNotEqual}[op]
 }
 
 // constant reads a number, a name that pcap knows, or several of them with | in brackets.
@@ -200,8 +201,10 @@ func (p *parser) constant() (uint32, error) {
 		p.words = append([]string{size}, p.words...)
 		word = off
 	}
-	if n, ok := map[string]uint32{"tcpflags": 13, "tcp-fin": 1, "tcp-syn": 2, "tcp-rst": 4, "tcp-push": 8, "tcp-ack": 16, "tcp-urg": 32, "icmptype": 0, "icmpcode": 1,
-		"icmp-echoreply": 0, "icmp-unreach": 3, "icmp-redirect": 5, "icmp-echo": 8, "icmp-timxceed": 11, "tcp": 6, "udp": 17, "icmp": 1, "icmp6": 58, "sctp": 132}[word]; ok {
+	if n, ok := map[string]uint32{"tcpflags": 13, "tcp-fin": 1, "tcp-syn": 2, "tcp-rst": 4, "tcp-push": 8,
+		"tcp-ack": 16, "tcp-urg": 32, "icmptype": 0, "icmpcode": 1, "icmp-echoreply": 0, "icmp-unreach": 3,
+		"icmp-redirect": 5, "icmp-echo": 8, "icmp-timxceed": 11, "tcp": 6, "udp": 17, "icmp": 1, "icmp6": 58,
+		"sctp": 132}[word]; ok {
 		return n, nil
 	}
 	n, err := strconv.ParseUint(word, 0, 32)

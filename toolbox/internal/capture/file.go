@@ -109,7 +109,8 @@ func (d *dump) read(name string, filter []bpf.Instruction) error {
 		if _, err := io.ReadFull(r, data); err != nil {
 			return fmt.Errorf("%s is cut off: %w", name, err)
 		}
-		p := packet{at: time.Unix(int64(order.Uint32(h)), int64(order.Uint32(h[4:]))*unit), data: data, length: int(order.Uint32(h[12:])), kind: unknownKind}
+		p := packet{at: time.Unix(int64(order.Uint32(h)), int64(order.Uint32(h[4:]))*unit), data: data,
+			length: int(order.Uint32(h[12:])), kind: unknownKind}
 		if !p.unwrap(link) {
 			return fmt.Errorf("%s has packets of a link of kind %d, which is not known here", name, link)
 		}

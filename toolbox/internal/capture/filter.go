@@ -30,7 +30,8 @@ type (
 // qualifiers say what an address or a number is. They hold until others are given: port 80 or 443.
 type qualifiers struct{ proto, dir, kind string }
 
-// parser reads an expression word by word. base is where the network header begins; before it, in files, is the protocol.
+// parser reads an expression word by word. base is where the network header begins; before it, in files, is the
+// protocol.
 type parser struct {
 	words []string
 	last  qualifiers
@@ -136,7 +137,8 @@ func (p *parser) term() (node, error) {
 	return p.primitive()
 }
 
-// primitive reads one test: [PROTO] [src|dst] [host|net|port|portrange] VALUE, a protocol alone, or PROTO[OFFSET] = NUMBER.
+// primitive reads one test: [PROTO] [src|dst] [host|net|port|portrange] VALUE, a protocol alone, or PROTO[OFFSET] =
+// NUMBER.
 func (p *parser) primitive() (node, error) {
 	switch p.peek() {
 	case "less", "greater", "len":
@@ -168,7 +170,8 @@ func (p *parser) primitive() (node, error) {
 		q = p.last // as in: port 80 or 443
 	}
 	if word == "" || !value(word) {
-		return nil, fmt.Errorf("%q is not known: host, net, port, portrange, src, dst, ip, ip6, arp, tcp, udp, icmp, icmp6, less, greater, PROTO[OFFSET] are", word)
+		return nil,
+			fmt.Errorf("%q is not known: host, net, port, portrange, src, dst, ip, ip6, arp, tcp, udp, icmp, icmp6, less, greater, PROTO[OFFSET] are", word)
 	}
 	p.words, p.last = p.words[1:], q
 	switch q.kind {
@@ -192,7 +195,7 @@ func (p *parser) length() (node, error) {
 	}
 	if word == "len" {
 		if op = p.take("<=", ">=", "<", ">", "=", "==", "!="); op == "" {
-			return nil, fmt.Errorf("len wants a comparison")
+			return nil, fmt.Errorf("len needs a comparison")
 		}
 	}
 	n, err := p.constant()
@@ -287,9 +290,11 @@ func (p *parser) ports(q qualifiers, word string) (node, error) {
 	from, err1 := port(low)
 	to, err2 := port(high)
 	if err1 != nil || err2 != nil || ranged != (q.kind == "portrange") {
-		return nil, fmt.Errorf("%s %q is not known: a number is wanted, or with portrange two, for example 80-90", q.kind, word)
+		return nil, fmt.Errorf("%s %q is not known: expected a number, or with portrange two, for example 80-90",
+			q.kind, word)
 	}
-	protos := map[string][]uint32{"tcp": {6}, "udp": {17}, "sctp": {132}, "": {6, 17, 132}, "ip": {6, 17, 132}, "ip6": {6, 17, 132}}[q.proto]
+	protos := map[string][]uint32{"tcp": {6}, "udp": {17}, "sctp": {132}, "": {6, 17, 132}, "ip": {6, 17, 132},
+		"ip6": {6, 17, 132}}[q.proto]
 	if protos == nil {
 		return nil, fmt.Errorf("%s has no ports", q.proto)
 	}

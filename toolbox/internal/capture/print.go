@@ -32,8 +32,10 @@ func (p *printer) flags(c *applet.Call) {
 	for _, f := range []struct {
 		names, help string
 		to          *bool
-	}{{"q", "less", &p.quiet}, {"S", "sequence numbers as they are, not counted from the connection's start", &p.absolute}, {"e", "the sender's hardware address", &p.link},
-		{"x", "the bytes as numbers", &p.hexOnly}, {"X", "the bytes as numbers and text", &p.hexText}, {"A", "the bytes as text", &p.asciiOK}} {
+	}{{"q", "less", &p.quiet}, {"S", "sequence numbers as they are, not counted from the connection's start",
+		&p.absolute}, {"e", "the sender's hardware address", &p.link},
+		{"x", "the bytes as numbers", &p.hexOnly}, {"X", "the bytes as numbers and text", &p.hexText},
+		{"A", "the bytes as text", &p.asciiOK}} {
 		c.Do(f.names, f.help, func() { *f.to = true })
 	}
 }
@@ -127,8 +129,8 @@ func (p *printer) ip4(d []byte) string {
 	word, part := "IP", binary.BigEndian.Uint16(d[6:])
 	if p.verbose > 0 {
 		flags := map[uint16]string{0: "none", 0x4000: "DF", 0x2000: "+"}[part&0x6000]
-		word = fmt.Sprintf("IP (tos %#x, ttl %d, id %d, offset %d, flags [%s], proto %s (%d), length %d)\n   ", d[1], d[8], binary.BigEndian.Uint16(d[4:]), 8*(part&0x1fff), flags,
-			protocolName(e.proto), e.proto, total)
+		word = fmt.Sprintf("IP (tos %#x, ttl %d, id %d, offset %d, flags [%s], proto %s (%d), length %d)\n   ", d[1],
+			d[8], binary.BigEndian.Uint16(d[4:]), 8*(part&0x1fff), flags, protocolName(e.proto), e.proto, total)
 	}
 	if part&0x1fff != 0 {
 		return fmt.Sprintf("%s %s > %s: %s, a later fragment", word, e.from, e.to, protocolName(e.proto))
@@ -142,7 +144,8 @@ func (p *printer) ip6(d []byte) string {
 	e.to, _ = netip.AddrFromSlice(d[24:40])
 	word, rest := "IP6", d[40:]
 	if p.verbose > 0 {
-		word = fmt.Sprintf("IP6 (hlim %d, next-header %s (%d), payload length %d)", d[7], protocolName(e.proto), e.proto, e.length)
+		word = fmt.Sprintf("IP6 (hlim %d, next-header %s (%d), payload length %d)", d[7], protocolName(e.proto),
+			e.proto, e.length)
 	}
 	for (e.proto == 0 || e.proto == 43 || e.proto == 60) && len(rest) >= 8 { // headers for routers and receivers
 		n := 8 + 8*int(rest[1])
@@ -155,7 +158,8 @@ func (p *printer) ip6(d []byte) string {
 }
 
 func protocolName(n byte) string {
-	if name, ok := map[byte]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 58: "ICMPv6", 132: "SCTP", 50: "ESP", 47: "GRE", 4: "IPIP"}[n]; ok {
+	if name, ok := map[byte]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 58: "ICMPv6", 132: "SCTP", 50: "ESP",
+		47: "GRE", 4: "IPIP"}[n]; ok {
 		return name
 	}
 	return fmt.Sprintf("proto-%d", n)

@@ -44,7 +44,8 @@ func tcpdump(c *applet.Call) error {
 	d := &dump{Call: c, print: &printer{call: c}}
 	device := c.String("i,interface", "NAME", "any", "this interface only")
 	count := c.Int("c", "N", 0, "end after N packets")
-	to, from := c.String("w", "FILE", "", "write the packets to a file; - is standard output"), c.String("r", "FILE", "", "read packets from a file")
+	to, from := c.String("w", "FILE", "", "write the packets to a file; - is standard output"),
+		c.String("r", "FILE", "", "read packets from a file")
 	size := c.Int("s", "BYTES", 262144, "how much of each packet to keep")
 	list := c.Bool("D,list-interfaces", "list the interfaces")
 	code := c.Bool("d", "print the filter's program, and end")
@@ -128,7 +129,8 @@ func open(device string, filter []bpf.Instruction) (fd int, err error) {
 		prog[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
 	err = errors.Join(
-		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}),
+		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 8<<20),
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: swap(unix.ETH_P_ALL), Ifindex: index}))
@@ -201,7 +203,8 @@ func (d *dump) capture(device string, filter []bpf.Instruction, size int) error 
 		return err
 	}
 	_ = d.Out.Flush()
-	fmt.Fprintf(d.Err, "%d packets captured\n%d packets received by filter\n%d packets dropped by kernel\n", d.seen, stats.Packets, stats.Drops)
+	fmt.Fprintf(d.Err, "%d packets captured\n%d packets received by filter\n%d packets dropped by kernel\n", d.seen,
+		stats.Packets, stats.Drops)
 	return nil
 }
 

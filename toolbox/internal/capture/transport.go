@@ -35,7 +35,8 @@ func (e ends) heads(d []byte) (from, to string) {
 func (p *printer) tcp(e ends, d []byte) string {
 	from, to := e.heads(d)
 	head := int(d[12]>>4) * 4
-	seq, ack, flags, inside := binary.BigEndian.Uint32(d[4:]), binary.BigEndian.Uint32(d[8:]), d[13], max(e.length-head, 0)
+	seq, ack, flags, inside := binary.BigEndian.Uint32(d[4:]), binary.BigEndian.Uint32(d[8:]), d[13],
+		max(e.length-head, 0)
 	if p.quiet {
 		return fmt.Sprintf("%s > %s: tcp %d", from, to, inside)
 	}
@@ -117,7 +118,8 @@ func options(d []byte) string {
 		case kind == 4:
 			out = append(out, "sackOK")
 		case kind == 8 && n == 10:
-			out = append(out, fmt.Sprintf("TS val %d ecr %d", binary.BigEndian.Uint32(d[2:]), binary.BigEndian.Uint32(d[6:])))
+			out = append(out, fmt.Sprintf("TS val %d ecr %d", binary.BigEndian.Uint32(d[2:]),
+				binary.BigEndian.Uint32(d[6:])))
 		default:
 			out = append(out, fmt.Sprintf("option %d", kind))
 		}
@@ -132,7 +134,8 @@ func options(d []byte) string {
 // httpWords are the first line of a question or an answer.
 func httpWords(d []byte) string {
 	line, _, _ := strings.Cut(string(d[:min(len(d), 200)]), "\r\n")
-	if first, rest, ok := strings.Cut(line, " "); ok && (strings.HasPrefix(first, "HTTP/1.") || strings.Contains(rest, " HTTP/1.")) {
+	if first, rest, ok := strings.Cut(line, " "); ok && (strings.HasPrefix(first, "HTTP/1.") ||
+		strings.Contains(rest, " HTTP/1.")) {
 		return ": HTTP: " + line
 	}
 	return ""
@@ -158,12 +161,14 @@ func dnsWords(d []byte) string {
 	short := func(t dnsmessage.Type) string { return strings.TrimPrefix(t.String(), "Type") }
 	if !m.Response {
 		for _, q := range m.Questions {
-			return fmt.Sprintf("%d%s %s? %s", m.ID, map[bool]string{true: "+"}[m.RecursionDesired], short(q.Type), q.Name)
+			return fmt.Sprintf("%d%s %s? %s", m.ID, map[bool]string{true: "+"}[m.RecursionDesired], short(q.Type),
+				q.Name)
 		}
 		return ""
 	}
-	words := fmt.Sprintf("%d %s%d/%d/%d", m.ID, map[dnsmessage.RCode]string{dnsmessage.RCodeNameError: "NXDomain ", dnsmessage.RCodeServerFailure: "ServFail ",
-		dnsmessage.RCodeRefused: "Refused "}[m.RCode], len(m.Answers), len(m.Authorities), len(m.Additionals))
+	words := fmt.Sprintf("%d %s%d/%d/%d", m.ID, map[dnsmessage.RCode]string{dnsmessage.RCodeNameError: "NXDomain ",
+		dnsmessage.RCodeServerFailure: "ServFail ", dnsmessage.RCodeRefused: "Refused "}[m.RCode], len(m.Answers),
+		len(m.Authorities), len(m.Additionals))
 	var list []string
 	for _, r := range m.Answers {
 		value := ""
@@ -193,10 +198,12 @@ func icmpWords(d []byte) string {
 			to, _ := netip.AddrFromSlice(d[24:28])
 			about = to.String() + " "
 			if head := 8 + int(d[8]&15)*4; (d[17] == 6 || d[17] == 17) && len(d) >= head+4 && d[1] == 3 {
-				return fmt.Sprintf("%s %s port %d unreachable", to, strings.ToLower(protocolName(d[17])), binary.BigEndian.Uint16(d[head+2:]))
+				return fmt.Sprintf("%s %s port %d unreachable", to, strings.ToLower(protocolName(d[17])),
+					binary.BigEndian.Uint16(d[head+2:]))
 			}
 		}
-		if word, ok := map[byte]string{0: "net unreachable", 1: "host unreachable", 2: "protocol unreachable", 4: "unreachable - need to frag", 13: "admin prohibited"}[d[1]]; ok {
+		if word, ok := map[byte]string{0: "net unreachable", 1: "host unreachable", 2: "protocol unreachable",
+			4: "unreachable - need to frag", 13: "admin prohibited"}[d[1]]; ok {
 			return about + word
 		}
 		return fmt.Sprintf("%sunreachable, code %d", about, d[1])
@@ -227,7 +234,8 @@ func icmp6Words(d []byte) string {
 		if len(d) < 8 {
 			return "echo"
 		}
-		return fmt.Sprintf("echo %s, id %d, seq %d", map[byte]string{128: "request", 129: "reply"}[d[0]], binary.BigEndian.Uint16(d[4:]), binary.BigEndian.Uint16(d[6:]))
+		return fmt.Sprintf("echo %s, id %d, seq %d", map[byte]string{128: "request", 129: "reply"}[d[0]],
+			binary.BigEndian.Uint16(d[4:]), binary.BigEndian.Uint16(d[6:]))
 	case 133:
 		return "router solicitation"
 	case 134:

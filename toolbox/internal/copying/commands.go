@@ -21,10 +21,12 @@ const notThere = 3
 // Applets returns the package's commands.
 func Applets() []applet.Applet {
 	return []applet.Applet{
-		{Name: "cp-pack", Usage: "--root FOLDER PATH", Short: "Write a tar archive of PATH, as seen with FOLDER as root, to standard output; " +
-			"its last part may be a pattern (*.log); exit code 3: PATH does not exist", Run: pack},
-		{Name: "cp-unpack", Usage: "--root FOLDER PATH", Short: "Read a tar archive from standard input into PATH, as seen with FOLDER as root; " +
-			"exit code 3: PATH does not exist", Run: unpack},
+		{Name: "cp-pack", Usage: "--root FOLDER PATH",
+			Short: "Write a tar archive of PATH, as seen with FOLDER as root, to standard output; " +
+				"its last part may be a pattern (*.log); exit code 3: PATH does not exist", Run: pack},
+		{Name: "cp-unpack", Usage: "--root FOLDER PATH",
+			Short: "Read a tar archive from standard input into PATH, as seen with FOLDER as root; " +
+				"exit code 3: PATH does not exist", Run: unpack},
 	}
 }
 
@@ -34,7 +36,7 @@ func exists(path string, err error) error {
 	case errors.Is(err, unix.ENOENT):
 		return applet.Fail(notThere, "%s does not exist", path)
 	case errors.Is(err, unix.ENOTDIR):
-		return applet.Fail(notThere, "%s does not exist: something on the way is no folder", path)
+		return applet.Fail(notThere, "%s does not exist: something on the way is not a folder", path)
 	}
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
@@ -43,8 +45,9 @@ func pack(c *applet.Call) error {
 	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
 	total := c.Bool(",total", "say first on standard error how many bytes the files have: total N")
 	follow := c.Bool(",follow", "if PATH is a link, pack what it leads to under PATH's name")
-	after := c.String(",after", "REACHED", "", "pack what comes after OFFSET:SIZE:NANOSECONDS:NAME: bytes of an entry that have come, "+
-		"its size and its time as they were")
+	after := c.String(",after", "REACHED", "",
+		"pack what comes after OFFSET:SIZE:NANOSECONDS:NAME: bytes of an entry that have come, "+
+			"its size and its time as they were")
 	if err := c.Parse(1, 1); err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ import (
 // chosen is a file of an open folder, and the name that it has in an archive.
 type chosen struct{ base, name string }
 
-// find opens the folder that holds what a path means, and names what that is: one file, or, where there is none of the name and its last
-// part is a pattern, all that match. Those are below one folder in the archive.
+// find opens the folder that holds what a path means, and names what that is: one file, or, where there is none of the
+// name and its last part is a pattern, all that match. Those are below one folder in the archive.
 func (r *root) find(text string) (dir int, found []chosen, err error) {
 	dir, base, err := r.parent(text)
 	if err != nil {
@@ -42,7 +42,8 @@ func (r *root) find(text string) (dir int, found []chosen, err error) {
 // mostLinks is how many links are followed, as the kernel has it.
 const mostLinks = 40
 
-// findFollowed is find, but for a path that is a link: that is what it leads to, within the root, under the link's name.
+// findFollowed is find, but for a path that is a link: that is what it leads to, within the root, under the link's
+// name.
 func (r *root) findFollowed(text string) (int, []chosen, error) {
 	at := text
 	for range mostLinks {
@@ -85,7 +86,8 @@ func archiveName(text, base string) string {
 	return base
 }
 
-// match finds the files of a folder whose names a pattern fits; one that begins with a dot is meant only by a pattern that does.
+// match finds the files of a folder whose names a pattern fits; one that begins with a dot is meant only by a pattern
+// that does.
 func (r *root) match(text, pattern string) (int, []chosen, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return 0, nil, applet.Fail(1, "%s is not a pattern: a bracket is not closed", text)
@@ -120,7 +122,8 @@ func (r *root) match(text, pattern string) (int, []chosen, error) {
 	return fd, found, nil
 }
 
-// sizeOf is how many bytes files have, with all below them; what cannot be read counts for nothing, and neither does what is left out.
+// sizeOf is how many bytes files have, with all below them; what cannot be read counts for nothing, and neither does
+// what is left out.
 func sizeOf(dir int, found []chosen, out func(name string) bool) (total int64) {
 	for _, f := range found {
 		top := fmt.Sprintf("/proc/self/fd/%d/%s", dir, f.base)
@@ -142,8 +145,8 @@ func sizeOf(dir int, found []chosen, out func(name string) bool) (total int64) {
 	return total
 }
 
-// kernelsIn tells by its name in an archive whether a folder is one that containers have from the kernel, where what is packed holds such
-// ones: they are made when they are read, and are not the container's.
+// kernelsIn tells by its name in an archive whether a folder is one that containers have from the kernel, where what is
+// packed holds such ones: they are made when they are read, and are not the container's.
 func (r *root) kernelsIn(dir int, found []chosen) func(name string) bool {
 	at, _ := r.kernels(dir)
 	_, known := r.top()

@@ -44,8 +44,8 @@ func openRoot(path string) (*root, error) {
 	return r, nil
 }
 
-// mostTries is how often the kernel is asked again after a walk that it gave up because something was renamed at the same time. A
-// program that renames all the time never lets a walk through links with many ".." succeed.
+// mostTries is how often the kernel is asked again after a walk that it gave up because something was renamed at the
+// same time. A program that renames all the time never lets a walk through links with many ".." succeed.
 const mostTries = 64
 
 var errRestless = errors.New("the path leads through .. while something is renamed all the time; name it without links")
@@ -59,7 +59,8 @@ func (r *root) open(path string, flags int) (int, error) {
 	if r.changed {
 		return unix.Open("/"+path, flags|unix.O_CLOEXEC, 0)
 	}
-	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC),
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for tries := mostTries; ; tries-- {
 		fd, err := unix.Openat2(r.fd, path, how)
 		switch {
@@ -87,8 +88,9 @@ func (r *root) parent(path string) (fd int, base string, err error) {
 	return fd, base, err
 }
 
-// kernels tells whether a folder of the root, which another file system is put together in, is one that containers have from the kernel:
-// what lies there in their root filesystem is hidden below a mount. It returns the folder's path in the root.
+// kernels tells whether a folder of the root, which another file system is put together in, is one that containers have
+// from the kernel: what lies there in their root filesystem is hidden below a mount. It returns the folder's path in
+// the root.
 func (r *root) kernels(fd int) (path string, is bool) {
 	top, known := r.top()
 	if !known {

@@ -162,7 +162,8 @@ func copyHoles(w *os.File, r io.Reader, size int64, buffer []byte) error {
 			}
 		}
 		at += int64(n)
-		if err == io.EOF || err == io.ErrUnexpectedEOF && at == size { // of the last piece; before that, the archive is cut off
+		// of the last piece; before that, the archive is cut off
+		if err == io.EOF || err == io.ErrUnexpectedEOF && at == size {
 			return w.Truncate(size)
 		}
 		if err != nil {

@@ -20,7 +20,9 @@ import (
 
 // Unpacker puts what a tar archive holds into a folder.
 type Unpacker struct {
-	Careful bool // devices, pipes and sockets stay: files and links do not take their places; nor is anything put where the kernel's are
+	// devices, pipes and sockets stay: files and links do not take their places; nor is anything put where the kernel's
+	// are
+	Careful bool
 	Owners  bool // give files the owners that the archive names, as far as one may
 
 	root   *root
@@ -44,7 +46,8 @@ func NewUnpacker(rootPath, dir string) (*Unpacker, error) {
 		r.close()
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	return &Unpacker{Owners: true, root: r, dir: dir, links: map[string]bool{}, buffer: make([]byte, 256<<10), parentFD: fd}, nil
+	return &Unpacker{Owners: true, root: r, dir: dir, links: map[string]bool{}, buffer: make([]byte, 256<<10),
+		parentFD: fd}, nil
 }
 
 // Close frees what Unpacker holds.
@@ -132,8 +135,10 @@ func (u *Unpacker) put(h *tar.Header, content io.Reader) error {
 	case tar.TypeLink:
 		return u.makeLink(fd, base, h)
 	case tar.TypeFifo, tar.TypeChar, tar.TypeBlock:
-		kind := map[byte]uint32{tar.TypeFifo: unix.S_IFIFO, tar.TypeChar: unix.S_IFCHR, tar.TypeBlock: unix.S_IFBLK}[h.Typeflag]
-		if err := unix.Mknodat(fd, base, kind|uint32(h.Mode&0o777), int(unix.Mkdev(uint32(h.Devmajor), uint32(h.Devminor)))); err != nil {
+		kind := map[byte]uint32{tar.TypeFifo: unix.S_IFIFO, tar.TypeChar: unix.S_IFCHR,
+			tar.TypeBlock: unix.S_IFBLK}[h.Typeflag]
+		if err := unix.Mknodat(fd, base, kind|uint32(h.Mode&0o777),
+			int(unix.Mkdev(uint32(h.Devmajor), uint32(h.Devminor)))); err != nil {
 			return err
 		}
 	default:
@@ -142,8 +147,8 @@ func (u *Unpacker) put(h *tar.Header, content io.Reader) error {
 	return u.attributes(fd, base, h)
 }
 
-// folder opens a folder below dir, and makes those that are missing. Links that were there are followed, inside the root;
-// links that came with the archive are not.
+// folder opens a folder below dir, and makes those that are missing. Links that were there are followed, inside the
+// root; links that came with the archive are not.
 func (u *Unpacker) folder(name string) (int, error) {
 	if u.parent == name && name != "" {
 		return u.parentFD, nil
@@ -228,7 +233,8 @@ func (u *Unpacker) settle(name string) error {
 // Finish sets what can only be set at the end. Call it after the last entry.
 func (u *Unpacker) Finish() error { return u.settle("") }
 
-// replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other or a device.
+// replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other
+// or a device.
 func (u *Unpacker) replaceable(dir int, base string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -246,7 +252,8 @@ func (u *Unpacker) replaceable(dir int, base string) error {
 // partPrefix begins the names of files that are not whole yet.
 const partPrefix = ".wherry-cp-"
 
-// makeFile writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
+// makeFile writes a file under a name of its own first, so that one which was cut off never stands under the name that
+// was asked for.
 func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Reader) (err error) {
 	if err := u.replaceable(dir, base); err != nil {
 		return err
@@ -306,7 +313,7 @@ func openIn(dir int, base string, flags int) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), base)
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, errors.Join(errors.New("it is no regular file"), err)
+		return nil, errors.Join(errors.New("it is not a regular file"), err)
 	}
 	return f, nil
 }

@@ -23,7 +23,7 @@ func typed(rows, columns uint8, keys []rune) *screen {
 	return s
 }
 
-// keysOf makes keys of a text: a control character that no terminal sends stands for a key that is no character.
+// keysOf makes keys of a text: a control character that no terminal sends stands for a key that is not a character.
 func keysOf(text string) (keys []rune) {
 	special := map[rune]rune{1: terminal.Up, 3: terminal.Down, 5: terminal.Left, 11: terminal.Right, 14: terminal.Home, 15: terminal.End, 19: terminal.PageUp,
 		20: terminal.PageDown, 22: terminal.Delete, 24: terminal.None, 27: terminal.Escape}
@@ -98,7 +98,7 @@ func whole(t *testing.T, v *vim) bool {
 			t.Fatalf("line %d is two: %q", i, unraw(l))
 		}
 		if at := slices.IndexFunc(l, func(r rune) bool { return r >= terminal.Up && r < rawByte }); at >= 0 {
-			t.Fatalf("line %d has a key that is no character: %x", i, l[at])
+			t.Fatalf("line %d has a key that is not a character: %x", i, l[at])
 		}
 		if back := raw(unraw(l)); !slices.Equal(back, l) && !slices.ContainsFunc(l, func(r rune) bool { return r >= rawByte }) { // such bytes may become text together
 			t.Fatalf("line %d, %q, reads back as %q", i, string(l), string(back))

@@ -3,6 +3,7 @@
 package edit
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,10 +45,10 @@ func less(c *applet.Call) error {
 		return err
 	}
 	if len(c.Args) == 0 && terminal.Is(c.In) {
-		return applet.Usage("a file is missing")
+		return applet.Usage("missing file")
 	}
 	if !terminal.Is(os.Stdout) {
-		return c.Each(c.Args, func(_ string, r io.Reader) error { _, err := io.Copy(c.Out, r); return err })
+		return c.Each(c.Args, func(_ string, r io.Reader) error { return pass(c.Out, r) })
 	}
 	p := &pager{number: *number, name: strings.Join(c.Args, " ")}
 	if err := c.Each(c.Args, func(_ string, r io.Reader) error {
@@ -67,6 +68,23 @@ func less(c *applet.Call) error {
 	}
 	defer p.close()
 	return p.run(*fold)
+}
+
+// pass copies a file. Of one that cannot be read it says so, and not that what it is copied to cannot be written.
+func pass(to io.Writer, from io.Reader) error {
+	data := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(data)
+		if _, e := to.Write(data[:n]); e != nil {
+			return e
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func (p *pager) run(fold bool) error {

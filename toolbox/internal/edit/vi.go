@@ -40,7 +40,7 @@ type vim struct {
 	number  bool
 	insert  bool
 	dirty   bool
-	empty   bool // the file was
+	empty   bool // the file was, or all lines were cut
 	noEnd   bool // the file had no line end at its end
 	message string
 	undo    []state
@@ -69,6 +69,7 @@ func vi(c *applet.Call) error {
 		}
 		return false
 	})
+	commands := c.Strings("c", "COMMAND", "run a command first, as :COMMAND; with :wq at the end no terminal is needed")
 	c.Bool("R", "does nothing: a file is only written when one says so")
 	if err := c.Parse(0, -1); err != nil {
 		return err
@@ -85,6 +86,11 @@ func vi(c *applet.Call) error {
 	} else if strings.HasPrefix(line, "/") {
 		v.search, _ = regexp.Compile(line[1:])
 		v.find(false)
+	}
+	for _, line := range *commands {
+		if v.command(strings.TrimPrefix(line, ":")); v.quit {
+			return nil
+		}
 	}
 	var err error
 	if v.screen, err = openScreen(); err != nil {
@@ -105,7 +111,8 @@ func vi(c *applet.Call) error {
 
 // load reads a file into the buffer; one that is not there is empty.
 func (v *vim) load(name string) error {
-	v.lines, v.at, v.top, v.undo, v.redo, v.dirty, v.empty, v.noEnd = [][]rune{{}}, place{}, 0, nil, nil, false, true, false
+	v.lines, v.at, v.top, v.undo, v.redo, v.dirty, v.empty, v.noEnd = [][]rune{{}}, place{}, 0, nil, nil, false, true,
+		false
 	if name == "" {
 		return nil
 	}
@@ -328,5 +335,6 @@ func (v *vim) frame() string {
 		}
 		status = fmt.Sprintf("%s%s  %d,%d of %d", v.name, mark, v.at.row+1, v.at.col+1, len(v.lines))
 	}
-	return fmt.Sprintf("%s\x1b[%d;1H%s%s\x1b[?25h", b.String(), v.rows-strings.Count(status, "\n"), strings.ReplaceAll(status, "\n", "\r\n"), cursor)
+	return fmt.Sprintf("%s\x1b[%d;1H%s%s\x1b[?25h", b.String(), v.rows-strings.Count(status, "\n"),
+		strings.ReplaceAll(status, "\n", "\r\n"), cursor)
 }

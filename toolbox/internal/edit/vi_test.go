@@ -12,7 +12,7 @@ func TestViKeys(t *testing.T) {
 	for name, c := range map[string]struct{ text, keys, want string }{
 		"join keeps bytes that are no text":     {"a\n \x80b\n", "J", "a \x80b\n"},
 		"a line end in the place of characters": {"abcd\n", "l2r\n", "a\nd\n"},
-		"a key that is no character":            {"ab\n", "r\x01", "ab\n"},
+		"a key that is not a character":         {"ab\n", "r\x01", "ab\n"},
 		"put three times":                       {"ab\ncd\n", "yy3pGdd", "ab\nab\nab\nab\n"},
 		"put characters three times":            {"ab cd\n", "yw3P", "ab ab ab ab cd\n"},
 		"put over a line's end three times":     {"ab\ncd\nef\n", "ly2/d\n3P", "ab\ncb\ncb\ncb\ncd\nef\n"},

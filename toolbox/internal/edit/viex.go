@@ -18,7 +18,8 @@ func (v *vim) command(text string) {
 		return
 	}
 	word := rest
-	if at := strings.IndexFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }); at >= 0 {
+	if at := strings.IndexFunc(rest,
+		func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }); at >= 0 {
 		word = rest[:at]
 	}
 	arg := rest[len(word):]
@@ -37,36 +38,11 @@ func (v *vim) command(text string) {
 		v.files = nil
 		v.leave(force)
 	case "e", "edit":
-		if v.dirty && !force {
-			v.message = "there are changes that are not written (:e! drops them)"
-			return
-		}
-		if name == "" {
-			name = v.name
-		}
-		if err := v.load(name); err != nil {
-			v.message = err.Error()
-			return
-		}
-		v.name = name
+		v.edit(name, force)
 	case "n", "next":
-		if len(v.files) == 0 || v.dirty && !force {
-			v.message = "there is no other file, or changes are not written"
-			return
-		}
-		v.name, v.files = v.files[0], v.files[1:]
-		if err := v.load(v.name); err != nil {
-			v.message = err.Error()
-		}
+		v.nextFile(force)
 	case "r", "read":
-		data, err := v.read(name)
-		if err != nil {
-			v.message = err.Error()
-			return
-		}
-		v.remember()
-		v.lines = slices.Insert(slices.Clone(v.lines), v.at.row+1, split(string(data))...)
-		v.at = place{v.at.row + 1, 0}
+		v.readIn(name)
 	case "s":
 		v.substitute(arg, from, to)
 	case "d", "delete":
@@ -89,6 +65,46 @@ func (v *vim) command(text string) {
 	default:
 		v.message = fmt.Sprintf("there is no command %q (:help)", word)
 	}
+}
+
+// edit is :e, of the file itself without a name.
+func (v *vim) edit(name string, force bool) {
+	if v.dirty && !force {
+		v.message = "there are changes that are not written (:e! drops them)"
+		return
+	}
+	if name == "" {
+		name = v.name
+	}
+	if err := v.load(name); err != nil {
+		v.message = err.Error()
+		return
+	}
+	v.name = name
+}
+
+// nextFile is :n, the next of the files that vi was called with.
+func (v *vim) nextFile(force bool) {
+	if len(v.files) == 0 || v.dirty && !force {
+		v.message = "there is no other file, or changes are not written"
+		return
+	}
+	v.name, v.files = v.files[0], v.files[1:]
+	if err := v.load(v.name); err != nil {
+		v.message = err.Error()
+	}
+}
+
+// readIn is :r, a file's lines below this one.
+func (v *vim) readIn(name string) {
+	data, err := v.read(name)
+	if err != nil {
+		v.message = err.Error()
+		return
+	}
+	v.remember()
+	v.lines = slices.Insert(slices.Clone(v.lines), v.at.row+1, split(string(data))...)
+	v.at = place{v.at.row + 1, 0}
 }
 
 func (v *vim) write(word, name string, from, to int, given bool) {

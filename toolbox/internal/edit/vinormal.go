@@ -288,7 +288,7 @@ func (v *vim) cut(from, to place, lines bool) {
 	if lines {
 		v.lines = slices.Delete(slices.Clone(v.lines), from.row, to.row+1)
 		if len(v.lines) == 0 {
-			v.lines = [][]rune{{}}
+			v.lines, v.empty = [][]rune{{}}, true
 		}
 		v.at = place{from.row, 0}
 		v.fix()

@@ -30,7 +30,8 @@ func (v *vim) put(before bool, n int) {
 	v.at.col = max(0, v.at.col-1)
 }
 
-// mostPut is how much a single p may add, in characters and line ends: a count that was typed too long must not take all memory.
+// mostPut is how much a single p may add, in characters and line ends: a count that was typed too long must not take
+// all memory.
 const mostPut = 1 << 22
 
 // repeated is what was taken, n times over.

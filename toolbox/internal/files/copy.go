@@ -21,12 +21,14 @@ import (
 // copier is one run of cp, or of mv across file systems.
 type copier struct {
 	recursive, keep, links, verbose, update, never, force bool
-	arguments                                             bool                        // links that are arguments are followed
-	link                                                  func(from, to string) error // in place of copying
-	may                                                   func(to string) bool        // asks whether a file may be replaced
-	say                                                   func(format string, args ...any)
-	warn                                                  func(error)
-	seen                                                  map[[2]uint64]string // hard links within what is copied
+	// links that are arguments are followed
+	arguments bool
+	link      func(from, to string) error // in place of copying
+	// asks whether a file may be replaced
+	may  func(to string) bool
+	say  func(format string, args ...any)
+	warn func(error)
+	seen map[[2]uint64]string // hard links within what is copied
 }
 
 func cp(c *applet.Call) error {
@@ -121,14 +123,14 @@ func each(c *applet.Call, into string, plain bool, f func(from, to string) error
 	sources, to := c.Args, into
 	if into == "" {
 		if len(c.Args) < 2 {
-			return applet.Usage("the target is missing")
+			return applet.Usage("missing target")
 		}
 		sources, to = c.Args[:len(c.Args)-1], c.Args[len(c.Args)-1]
 	}
 	info, err := os.Stat(to)
 	folder := err == nil && info.IsDir() && !plain
 	if !folder && (len(sources) > 1 || into != "" || strings.HasSuffix(to, "/") && err == nil) {
-		return fmt.Errorf("%s is no folder", to)
+		return fmt.Errorf("%s is not a folder", to)
 	}
 	for _, from := range sources {
 		target := to

@@ -232,7 +232,7 @@ func (f *finder) not() (test, error) {
 // value takes the value of a test.
 func (f *finder) value(word string) (string, error) {
 	if len(f.words) == 0 {
-		return "", applet.Usage("%s wants a value", word)
+		return "", applet.Usage("%s needs a value", word)
 	}
 	v := f.words[0]
 	f.words = f.words[1:]
@@ -306,7 +306,7 @@ func (f *finder) exec() (test, error) {
 		if w == ";" || w == "+" && i > 0 && f.words[i-1] == "{}" {
 			command, f.words = f.words[:i], f.words[i+1:]
 			if len(command) == 0 {
-				return nil, applet.Usage("-exec wants a command")
+				return nil, applet.Usage("-exec needs a command")
 			}
 			if w == ";" {
 				return func(x *found) bool { return f.command(command, x.path) }, nil
@@ -322,7 +322,7 @@ func (f *finder) exec() (test, error) {
 			}, nil
 		}
 	}
-	return nil, applet.Usage("-exec wants a ; or a {} + at its end")
+	return nil, applet.Usage("-exec needs a ; or a {} + at its end")
 }
 
 func (f *finder) flush(b *batch) {

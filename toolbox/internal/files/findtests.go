@@ -27,7 +27,7 @@ func (f *finder) primary(word string) (test, error) {
 		return func(x *found) bool { return f.names.User(int(status(x).Uid)) == strconv.Itoa(int(status(x).Uid)) }, nil
 	}
 	if !strings.HasPrefix(word, "-") {
-		return nil, applet.Usage("%q is no test; folders come first", word)
+		return nil, applet.Usage("%q is not a test; folders come first", word)
 	}
 	read, ok := f.tests()[word]
 	if !ok {
@@ -75,9 +75,9 @@ func (f *finder) tests() map[string]func(string) (test, error) {
 	atime := func(s *syscall.Stat_t) syscall.Timespec { return s.Atim }
 	ctime := func(s *syscall.Stat_t) syscall.Timespec { return s.Ctim }
 	return map[string]func(string) (test, error){
-		"-name": glob(false, base), "-iname": glob(true, base), "-path": glob(false, whole), "-ipath": glob(true, whole),
-		"-wholename": glob(false, whole), "-type": kindTest, "-size": sizeTest, "-perm": permTest,
-		"-mtime": age(day, mtime), "-atime": age(day, atime), "-ctime": age(day, ctime),
+		"-name": glob(false, base), "-iname": glob(true, base), "-path": glob(false, whole),
+		"-ipath": glob(true, whole), "-wholename": glob(false, whole), "-type": kindTest, "-size": sizeTest,
+		"-perm": permTest, "-mtime": age(day, mtime), "-atime": age(day, atime), "-ctime": age(day, ctime),
 		"-mmin": age(time.Minute, mtime), "-amin": age(time.Minute, atime), "-cmin": age(time.Minute, ctime),
 		"-links": count(func(x *found) int64 { return int64(status(x).Nlink) }),
 		"-inum":  count(func(x *found) int64 { return int64(status(x).Ino) }),

@@ -112,7 +112,7 @@ func ln(c *applet.Call) error {
 	info, err := look(to)
 	folder := err == nil && info.IsDir()
 	if len(targets) > 1 && !folder {
-		return fmt.Errorf("%s is no folder", to)
+		return fmt.Errorf("%s is not a folder", to)
 	}
 	for _, target := range targets {
 		link := to

@@ -44,16 +44,22 @@ type entry struct {
 func ls(c *applet.Call) error {
 	c.Ignore(",color", "does nothing: there are no colours")
 	l := &lister{
-		Call: c,
-		all:  c.Bool("a,all", "show names that begin with a dot"), almost: c.Bool("A,almost-all", "as -a, without . and .."),
-		long: c.Bool("l", "long listing"), human: c.Bool("h,human-readable", "with -l: sizes as 1.5K"),
-		one: c.Bool("1", "one name per line"), dir: c.Bool("d,directory", "show folders themselves, not what is in them"),
-		recursive: c.Bool("R,recursive", "go into folders"), byTime: c.Bool("t", "newest first"), bySize: c.Bool("S", "largest first"),
-		reverse: c.Bool("r,reverse", "reverse the order"), classify: c.Bool("F,classify", "mark folders /, programs *, links @"),
-		inode: c.Bool("i,inode", "show inode numbers"), numeric: c.Bool("n,numeric-uid-gid", "as -l, with numbers for owners"),
-		follow: c.Bool("L,dereference", "show what links point to"), full: c.Bool(",full-time", "as -l, with whole times"),
+		Call:   c,
+		all:    c.Bool("a,all", "show names that begin with a dot"),
+		almost: c.Bool("A,almost-all", "as -a, without . and .."), long: c.Bool("l", "long listing"),
+		human: c.Bool("h,human-readable", "with -l: sizes as 1.5K"), one: c.Bool("1", "one name per line"),
+		dir: c.Bool("d,directory",
+			"show folders themselves, not what is in them"),
+		recursive: c.Bool("R,recursive", "go into folders"), byTime: c.Bool("t", "newest first"),
+		bySize: c.Bool("S", "largest first"), reverse: c.Bool("r,reverse", "reverse the order"),
+		classify: c.Bool("F,classify", "mark folders /, programs *, links @"),
+		inode:    c.Bool("i,inode", "show inode numbers"), numeric: c.Bool("n,numeric-uid-gid",
+			"as -l, with numbers for owners"),
+		follow: c.Bool("L,dereference", "show what links point to"),
+		full:   c.Bool(",full-time", "as -l, with whole times"),
 	}
-	l.noOwner, l.blocks = c.Bool("g", "as -l, without owners"), c.Bool("s,size", "show sizes on the disk, in units of 1024 bytes")
+	l.noOwner, l.blocks = c.Bool("g", "as -l, without owners"),
+		c.Bool("s,size", "show sizes on the disk, in units of 1024 bytes")
 	c.Do("X", "sort by what is behind the last dot", func() { l.order = 'X' })
 	c.Do("v", "sort numbers in names by what they are worth", func() { l.order = 'v' })
 	c.Do("u", "show the time of reading, and sort by it", func() { l.age = 'u' })
@@ -278,7 +284,8 @@ func (l *lister) table(list []entry, total bool) {
 			l.Printf("%-*s %*s %-*s %*s %s %s\n", w[0], r[0], w[1], r[1], w[3], r[3], w[4], r[4], r[5], r[6])
 			continue
 		}
-		l.Printf("%-*s %*s %-*s %-*s %*s %s %s\n", w[0], r[0], w[1], r[1], w[2], r[2], w[3], r[3], w[4], r[4], r[5], r[6])
+		l.Printf("%-*s %*s %-*s %-*s %*s %s %s\n", w[0], r[0], w[1], r[1], w[2], r[2], w[3], r[3], w[4], r[4], r[5],
+			r[6])
 	}
 }
 

@@ -203,7 +203,7 @@ func chmod(c *applet.Call) error {
 	}
 	if early == "" {
 		if len(c.Args) < 2 {
-			return applet.Usage("a mode and a file are wanted")
+			return applet.Usage("missing mode or file")
 		}
 		early, c.Args = c.Args[0], c.Args[1:]
 	}

@@ -61,7 +61,8 @@ func dirname(c *applet.Call) error {
 		c.Println(".")
 		return nil
 	}
-	c.Println(filepath.Dir(strings.TrimRight(c.Args[0], "/") + map[bool]string{true: "/"}[strings.Trim(c.Args[0], "/") == ""]))
+	c.Println(filepath.Dir(strings.TrimRight(c.Args[0], "/") +
+		map[bool]string{true: "/"}[strings.Trim(c.Args[0], "/") == ""]))
 	return nil
 }
 
@@ -199,7 +200,7 @@ func rm(c *applet.Call) error {
 		return err
 	}
 	if len(c.Args) == 0 && !*force {
-		return applet.Usage("a file is missing")
+		return applet.Usage("missing file")
 	}
 	in := bufio.NewReader(c.In)
 	for _, path := range c.Args {

@@ -87,7 +87,8 @@ func df(c *applet.Call) error {
 	seen := map[[2]int32]bool{}
 	for _, m := range list {
 		var st unix.Statfs_t
-		if unix.Statfs(m.point, &st) != nil || (st.Blocks == 0 || seen[st.Fsid.Val] && st.Fsid.Val != [2]int32{}) && !*all {
+		if unix.Statfs(m.point, &st) != nil || (st.Blocks == 0 || seen[st.Fsid.Val] && st.Fsid.Val != [2]int32{}) &&
+			!*all {
 			continue
 		}
 		seen[st.Fsid.Val] = true
@@ -126,7 +127,8 @@ func holding(c *applet.Call, list []mounted) (out []mounted) {
 		}
 		var best mounted
 		for _, m := range list {
-			if (full == m.point || strings.HasPrefix(full, strings.TrimSuffix(m.point, "/")+"/")) && len(m.point) >= len(best.point) {
+			if (full == m.point || strings.HasPrefix(full, strings.TrimSuffix(m.point, "/")+"/")) &&
+				len(m.point) >= len(best.point) {
 				best = m // the last one covers those before
 			}
 		}
@@ -147,9 +149,10 @@ type sizer struct {
 func du(c *applet.Call) error {
 	s := &sizer{Call: c, seen: map[[2]uint64]bool{},
 		human: c.Bool("h,human-readable", "sizes as 1.5M"), all: c.Bool("a,all", "show files too"),
-		apparent: c.Bool(",apparent-size", "lengths, not space on the disk"), one: c.Bool("x,one-file-system", "stay on one file system"),
-		follow: c.Bool("L,dereference", "follow links"), twice: c.Bool("l,count-links", "count a file as often as it is linked"),
-		mega: c.Bool("m", "sizes in MiB"),
+		apparent: c.Bool(",apparent-size", "lengths, not space on the disk"),
+		one:      c.Bool("x,one-file-system", "stay on one file system"),
+		follow:   c.Bool("L,dereference", "follow links"), twice: c.Bool("l,count-links",
+			"count a file as often as it is linked"), mega: c.Bool("m", "sizes in MiB"),
 	}
 	arguments := c.Bool("H", "follow links that are arguments")
 	total := c.Bool("c,total", "show the sum")

@@ -19,7 +19,8 @@ import (
 
 func stat(c *applet.Call) error {
 	follow := c.Bool("L,dereference", "show what links point to")
-	format := c.String("c,format", "FORMAT", "", "%n name, %s size, %a mode, %A as rwx, %u %g numbers, %U %G names, %i inode, %h links, %F kind, %Y %y mtime; as %8s or %-8s in columns")
+	format := c.String("c,format", "FORMAT", "",
+		"%n name, %s size, %a mode, %A as rwx, %u %g numbers, %U %G names, %i inode, %h links, %F kind, %Y %y mtime; as %8s or %-8s in columns")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
@@ -69,13 +70,13 @@ func facts(path string, info fs.FileInfo, st *syscall.Stat_t, names *accounts.Na
 	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return map[byte]string{
-		'n': path, 'N': quoted, 's': number(info.Size()), 'a': fmt.Sprintf("%o", bits(info.Mode())), 'A': Mode(info.Mode()),
-		'f': fmt.Sprintf("%x", st.Mode), 'u': number(int64(st.Uid)), 'g': number(int64(st.Gid)), 'U': names.User(int(st.Uid)),
-		'G': names.Group(int(st.Gid)), 'i': fmt.Sprint(st.Ino), 'h': fmt.Sprint(st.Nlink), 'F': kind(info), 'b': number(st.Blocks),
-		'B': "512", 'o': number(int64(st.Blksize)), 'd': fmt.Sprint(st.Dev), 'D': fmt.Sprintf("%x", st.Dev),
-		't': fmt.Sprintf("%x", unix.Major(st.Rdev)), 'T': fmt.Sprintf("%x", unix.Minor(st.Rdev)),
-		'X': number(st.Atim.Sec), 'Y': number(st.Mtim.Sec), 'Z': number(st.Ctim.Sec), 'x': at(st.Atim), 'y': at(st.Mtim), 'z': at(st.Ctim),
-		'w': "-", 'W': "0",
+		'n': path, 'N': quoted, 's': number(info.Size()), 'a': fmt.Sprintf("%o", bits(info.Mode())),
+		'A': Mode(info.Mode()), 'f': fmt.Sprintf("%x", st.Mode), 'u': number(int64(st.Uid)), 'g': number(int64(st.Gid)),
+		'U': names.User(int(st.Uid)), 'G': names.Group(int(st.Gid)), 'i': fmt.Sprint(st.Ino), 'h': fmt.Sprint(st.Nlink),
+		'F': kind(info), 'b': number(st.Blocks), 'B': "512", 'o': number(int64(st.Blksize)), 'd': fmt.Sprint(st.Dev),
+		'D': fmt.Sprintf("%x", st.Dev), 't': fmt.Sprintf("%x", unix.Major(st.Rdev)),
+		'T': fmt.Sprintf("%x", unix.Minor(st.Rdev)), 'X': number(st.Atim.Sec), 'Y': number(st.Mtim.Sec),
+		'Z': number(st.Ctim.Sec), 'x': at(st.Atim), 'y': at(st.Mtim), 'z': at(st.Ctim), 'w': "-", 'W': "0",
 	}
 }
 

@@ -68,7 +68,7 @@ func tarball(c *applet.Call) error {
 		}
 	}
 	if did != 1 {
-		return applet.Usage("one of -c, -x and -t is wanted")
+		return applet.Usage("missing one of -c, -x and -t")
 	}
 	if *create {
 		return t.create(*file, *dir, *zip)
@@ -173,7 +173,8 @@ func (t *tarrer) line(h *tar.Header) {
 	case tar.TypeLink:
 		name += " link to " + h.Linkname
 	}
-	t.Printf("%s %s/%s %9d %s %s\n", Mode(h.FileInfo().Mode()), owner, group, h.Size, h.ModTime.Format("2006-01-02 15:04"), name)
+	t.Printf("%s %s/%s %9d %s %s\n", Mode(h.FileInfo().Mode()), owner, group, h.Size,
+		h.ModTime.Format("2006-01-02 15:04"), name)
 }
 
 // unzip finds out how an archive is compressed.
@@ -270,7 +271,8 @@ func (t *tarrer) wanted(name string, hit map[string]bool) bool {
 		return true
 	}
 	for _, a := range t.Args {
-		if n := strings.TrimSuffix(name, "/"); n == strings.TrimSuffix(a, "/") || strings.HasPrefix(n, strings.TrimSuffix(a, "/")+"/") {
+		if n := strings.TrimSuffix(name, "/"); n == strings.TrimSuffix(a, "/") ||
+			strings.HasPrefix(n, strings.TrimSuffix(a, "/")+"/") {
 			hit[a] = true
 			return true
 		}

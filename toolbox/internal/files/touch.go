@@ -114,7 +114,8 @@ func ParseTime(text string) (time.Time, error) {
 			return time.Unix(0, int64(n*1e9)), nil
 		}
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateTime, "2006-01-02 15:04", time.DateOnly, "2006-01-02T15:04:05", time.RFC1123Z, time.UnixDate} {
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, "2006-01-02 15:04", time.DateOnly,
+		"2006-01-02T15:04:05", time.RFC1123Z, time.UnixDate} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
 			return t, nil
 		}

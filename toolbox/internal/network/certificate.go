@@ -81,7 +81,8 @@ func (t *tlsClient) tell(s tls.ConnectionState, verdict error, name string) {
 		t.Println("---\nCertificate chain")
 		for i, c := range s.PeerCertificates {
 			t.Printf(" %d s:%s\n   i:%s\n   a:PKEY: %s; sigalg: %s\n   v:NotBefore: %s; NotAfter: %s (%s)\n",
-				i, inLine(c.Subject.String()), inLine(c.Issuer.String()), keyWords(c), c.SignatureAlgorithm, c.NotBefore.UTC().Format(certTime), c.NotAfter.UTC().Format(certTime), lasts(c, now))
+				i, inLine(c.Subject.String()), inLine(c.Issuer.String()), keyWords(c), c.SignatureAlgorithm,
+				c.NotBefore.UTC().Format(certTime), c.NotAfter.UTC().Format(certTime), lasts(c, now))
 			if t.chain {
 				_ = pem.Encode(t.Out, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 			}
@@ -94,7 +95,8 @@ func (t *tlsClient) tell(s tls.ConnectionState, verdict error, name string) {
 			_ = pem.Encode(t.Out, &pem.Block{Type: "CERTIFICATE", Bytes: own.Raw})
 		}
 		t.Printf("subject=%s\nissuer=%s\n", inLine(own.Subject.String()), inLine(own.Issuer.String()))
-		t.Printf("names=%s\nexpires=%s (%s)\n", strings.Join(alternatives(own), ", "), own.NotAfter.UTC().Format(certTime), lasts(own, now))
+		t.Printf("names=%s\nexpires=%s (%s)\n", strings.Join(alternatives(own), ", "),
+			own.NotAfter.UTC().Format(certTime), lasts(own, now))
 	}
 	if !t.brief {
 		t.Println("---")
@@ -119,7 +121,8 @@ func x509Show(c *applet.Call) error {
 	c.String(",inform", "FORMAT", "", "does nothing: PEM and DER are told apart")
 	none, text := c.Bool(",noout", "not the certificate itself"), c.Bool(",text", "all in words")
 	var ask []string
-	for _, w := range [][2]string{{"subject", "whose it is"}, {"issuer", "who signed it"}, {"dates", "from when until when it is good"}, {"startdate", "from when"},
+	for _, w := range [][2]string{{"subject", "whose it is"}, {"issuer", "who signed it"},
+		{"dates", "from when until when it is good"}, {"startdate", "from when"},
 		{"enddate", "until when"}, {"serial", "its number"}, {"fingerprint", "its SHA-256 sum; with -sha1 that"}} {
 		c.Do(","+w[0], w[1], func() { ask = append(ask, w[0]) })
 	}
@@ -220,20 +223,24 @@ func colons(b []byte) string {
 func describeCertificate(c *applet.Call, cert *x509.Certificate) {
 	c.Printf("Certificate:\n    Version: %d\n    Serial Number: %X\n    Signature Algorithm: %s\n    Issuer: %s\n",
 		cert.Version, cert.SerialNumber, cert.SignatureAlgorithm, inLine(cert.Issuer.String()))
-	c.Printf("    Validity\n        Not Before: %s\n        Not After : %s (%s)\n    Subject: %s\n    Public Key: %s\n", cert.NotBefore.UTC().Format(certTime),
-		cert.NotAfter.UTC().Format(certTime), lasts(cert, time.Now()), inLine(cert.Subject.String()), keyWords(cert))
+	c.Printf("    Validity\n        Not Before: %s\n        Not After : %s (%s)\n    Subject: %s\n    Public Key: %s\n",
+		cert.NotBefore.UTC().Format(certTime), cert.NotAfter.UTC().Format(certTime), lasts(cert, time.Now()),
+		inLine(cert.Subject.String()), keyWords(cert))
 	var uses []string
-	for i, name := range []string{"Digital Signature", "Non Repudiation", "Key Encipherment", "Data Encipherment", "Key Agreement", "Certificate Sign", "CRL Sign"} {
+	for i, name := range []string{"Digital Signature", "Non Repudiation", "Key Encipherment", "Data Encipherment",
+		"Key Agreement", "Certificate Sign", "CRL Sign"} {
 		if cert.KeyUsage&(1<<i) != 0 {
 			uses = append(uses, name)
 		}
 	}
 	for _, u := range cert.ExtKeyUsage {
-		if name, ok := map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "TLS server", x509.ExtKeyUsageClientAuth: "TLS client"}[u]; ok {
+		if name, ok := map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "TLS server",
+			x509.ExtKeyUsageClientAuth: "TLS client"}[u]; ok {
 			uses = append(uses, name)
 		}
 	}
-	c.Printf("    Usage: %s\n    CA: %t\n    Subject Alternative Name: %s\n", strings.Join(uses, ", "), cert.IsCA, strings.Join(alternatives(cert), ", "))
+	c.Printf("    Usage: %s\n    CA: %t\n    Subject Alternative Name: %s\n", strings.Join(uses, ", "), cert.IsCA,
+		strings.Join(alternatives(cert), ", "))
 	if len(cert.SubjectKeyId) > 0 {
 		c.Printf("    Subject Key Identifier: %s\n", colons(cert.SubjectKeyId))
 	}

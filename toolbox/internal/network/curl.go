@@ -36,10 +36,12 @@ func curl(c *applet.Call) error {
 	follow, insecure := c.Bool("L,location", "follow redirects"), c.Bool("k,insecure", "do not check who answers")
 	ca := c.String(",cacert", "FILE", "", "certificates of authorities")
 	user := c.String("u,user", "NAME:PASSWORD", "", "name and password")
-	timeout, connect := c.Float("m,max-time", "SECONDS", 0, "how long it may take"), c.Float(",connect-timeout", "SECONDS", 60, "how long connecting may take")
+	timeout, connect := c.Float("m,max-time", "SECONDS", 0, "how long it may take"),
+		c.Float(",connect-timeout", "SECONDS", 60, "how long connecting may take")
 	socket := c.String(",unix-socket", "PATH", "", "connect to a unix socket")
 	resolve := c.Strings(",resolve", "HOST:PORT:ADDRESS", "take this address for a name")
-	format := c.String("w,write-out", "FORMAT", "", "print this at the end: %{http_code}, %{time_connect}, %{remote_ip} and the like; %{json} is all of them")
+	format := c.String("w,write-out", "FORMAT", "",
+		"print this at the end: %{http_code}, %{time_connect}, %{remote_ip} and the like; %{json} is all of them")
 	agent := c.String("A,user-agent", "TEXT", "", "what to call oneself")
 	c.Do("4,ipv4", "IPv4 only", func() { f.family = "4" })
 	c.Do("6,ipv6", "IPv6 only", func() { f.family = "6" })
@@ -57,7 +59,8 @@ func curl(c *applet.Call) error {
 		}
 		*format = string(text)
 	}
-	f.headers, f.follow, f.insecure, f.ca, f.user, f.timeout, f.connect, f.unix, f.resolve = *headers, *follow, *insecure, *ca, *user, *timeout, *connect, *socket, *resolve
+	f.headers, f.follow, f.insecure, f.ca, f.user, f.timeout, f.connect, f.unix, f.resolve = *headers, *follow,
+		*insecure, *ca, *user, *timeout, *connect, *socket, *resolve
 	if *agent != "" {
 		f.headers = append(f.headers, "User-Agent: "+*agent)
 	}
@@ -74,7 +77,8 @@ func curl(c *applet.Call) error {
 		f.method = *method
 	}
 	for _, url := range c.Args {
-		if err := curlOne(c, f, url, curlOutput{*out, *format, *remote, *head || *with, *head, *verbose, *fail}); err != nil {
+		if err := curlOne(c, f, url, curlOutput{*out, *format, *remote, *head || *with, *head, *verbose,
+			*fail}); err != nil {
 			return err
 		}
 	}

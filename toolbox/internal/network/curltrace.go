@@ -111,7 +111,8 @@ func (t *exchangeTrace) handshake(s tls.ConnectionState, err error) {
 		t.note("", "* TLS handshake failed: %v", err)
 		return
 	}
-	t.note("appconnect", "* SSL connection using %s / %s", tls.VersionName(s.Version), tls.CipherSuiteName(s.CipherSuite))
+	t.note("appconnect", "* SSL connection using %s / %s", tls.VersionName(s.Version),
+		tls.CipherSuiteName(s.CipherSuite))
 	if s.NegotiatedProtocol != "" {
 		t.note("", "* ALPN: server accepted %s", s.NegotiatedProtocol)
 	}
@@ -119,8 +120,8 @@ func (t *exchangeTrace) handshake(s tls.ConnectionState, err error) {
 		return
 	}
 	own := s.PeerCertificates[0]
-	t.note("", "* Server certificate:\n*  subject: %s\n*  start date: %s\n*  expire date: %s (%s)\n*  subjectAltName: %s\n*  issuer: %s", own.Subject,
-		own.NotBefore.UTC().Format(certTime), own.NotAfter.UTC().Format(certTime), lasts(own, time.Now()), strings.Join(alternatives(own), ", "), own.Issuer)
+	t.note("",
+		"* Server certificate:\n*  subject: %s\n*  start date: %s\n*  expire date: %s (%s)\n*  subjectAltName: %s\n*  issuer: %s", own.Subject, own.NotBefore.UTC().Format(certTime), own.NotAfter.UTC().Format(certTime), lasts(own, time.Now()), strings.Join(alternatives(own), ", "), own.Issuer)
 	if len(s.VerifiedChains) > 0 {
 		t.note("", "*  SSL certificate verify ok.")
 	} else {
@@ -128,7 +129,8 @@ func (t *exchangeTrace) handshake(s tls.ConnectionState, err error) {
 	}
 }
 
-// field shows a header as it is sent, the first one below the request's line. HTTP/2 has that line in headers of its own.
+// field shows a header as it is sent, the first one below the request's line. HTTP/2 has that line in headers of its
+// own.
 func (t *exchangeTrace) field(name string, values []string) {
 	t.mu.Lock()
 	first, req := !t.sent, t.request
@@ -190,8 +192,9 @@ func (t *exchangeTrace) written(format string, resp *http.Response, url string, 
 func (t *exchangeTrace) variables(resp *http.Response, url string, size int64) map[string]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v := map[string]any{"url": url, "url_effective": url, "size_download": size, "num_connects": t.connects, "http_code": "000", "response_code": "000",
-		"content_type": "", "http_version": "0", "scheme": "", "method": "", "redirect_url": "", "num_redirects": 0}
+	v := map[string]any{"url": url, "url_effective": url, "size_download": size, "num_connects": t.connects,
+		"http_code": "000", "response_code": "000", "content_type": "", "http_version": "0", "scheme": "", "method": "",
+		"redirect_url": "", "num_redirects": 0}
 	redirects := 0
 	if resp != nil {
 		code := fmt.Sprintf("%03d", resp.StatusCode)
@@ -210,7 +213,8 @@ func (t *exchangeTrace) variables(resp *http.Response, url string, size int64) m
 		delete(t.at, "redirect")
 	}
 	v["redirect_url"] = fmt.Sprint(v["redirect_url"])
-	for _, name := range []string{"namelookup", "connect", "appconnect", "pretransfer", "starttransfer", "redirect", "total"} {
+	for _, name := range []string{"namelookup", "connect", "appconnect", "pretransfer", "starttransfer", "redirect",
+		"total"} {
 		v["time_"+name] = fmt.Sprintf("%.6f", t.at[name].Seconds())
 	}
 	v["speed_download"] = 0

@@ -62,8 +62,9 @@ func (r resolvConf) names(name string) (out []string) {
 }
 
 func types() map[string]dnsmessage.Type {
-	return map[string]dnsmessage.Type{"A": dnsmessage.TypeA, "AAAA": dnsmessage.TypeAAAA, "CNAME": dnsmessage.TypeCNAME, "MX": dnsmessage.TypeMX,
-		"NS": dnsmessage.TypeNS, "PTR": dnsmessage.TypePTR, "SOA": dnsmessage.TypeSOA, "SRV": dnsmessage.TypeSRV, "TXT": dnsmessage.TypeTXT, "ANY": dnsmessage.TypeALL}
+	return map[string]dnsmessage.Type{"A": dnsmessage.TypeA, "AAAA": dnsmessage.TypeAAAA, "CNAME": dnsmessage.TypeCNAME,
+		"MX": dnsmessage.TypeMX, "NS": dnsmessage.TypeNS, "PTR": dnsmessage.TypePTR, "SOA": dnsmessage.TypeSOA,
+		"SRV": dnsmessage.TypeSRV, "TXT": dnsmessage.TypeTXT, "ANY": dnsmessage.TypeALL}
 }
 
 // ask asks one server one question, by UDP and, when the answer was cut, by TCP.
@@ -218,15 +219,8 @@ func nslookup(c *applet.Call) error {
 					break
 				}
 			}
-			for _, a := range m.Answers {
-				hit = true
-				switch a.Header.Type {
-				case dnsmessage.TypeA, dnsmessage.TypeAAAA:
-					c.Printf("Name:\t%s\nAddress: %s\n", a.Header.Name, value(a.Body))
-				default:
-					c.Printf("%s\t%s = %s\n", a.Header.Name, strings.TrimPrefix(a.Header.Type.String(), "Type"), value(a.Body))
-				}
-			}
+			hit = hit || len(m.Answers) > 0
+			printAnswers(c, m.Answers)
 		}
 		if hit {
 			return nil
@@ -238,49 +232,102 @@ func nslookup(c *applet.Call) error {
 	return last
 }
 
+func printAnswers(c *applet.Call, all []dnsmessage.Resource) {
+	for _, a := range all {
+		switch a.Header.Type {
+		case dnsmessage.TypeA, dnsmessage.TypeAAAA:
+			c.Printf("Name:\t%s\nAddress: %s\n", a.Header.Name, value(a.Body))
+		default:
+			c.Printf("%s\t%s = %s\n", a.Header.Name, strings.TrimPrefix(a.Header.Type.String(), "Type"), value(a.Body))
+		}
+	}
+}
+
 func rcode(r dnsmessage.RCode) string {
-	if word, ok := map[dnsmessage.RCode]string{dnsmessage.RCodeNameError: "NXDOMAIN: there is no such name", dnsmessage.RCodeServerFailure: "SERVFAIL: the server failed",
-		dnsmessage.RCodeRefused: "REFUSED: the server does not answer us", dnsmessage.RCodeFormatError: "FORMERR"}[r]; ok {
+	if word, ok := map[dnsmessage.RCode]string{dnsmessage.RCodeNameError: "NXDOMAIN: there is no such name",
+		dnsmessage.RCodeServerFailure: "SERVFAIL: the server failed",
+		dnsmessage.RCodeRefused:       "REFUSED: the server does not answer us",
+		dnsmessage.RCodeFormatError:   "FORMERR"}[r]; ok {
 		return word
 	}
 	return r.String()
 }
 
+// digging is one run of dig.
+type digging struct {
+	*applet.Call
+	conf               resolvConf
+	short, tcp, search bool
+	name               string
+	kind               dnsmessage.Type
+}
+
 func dig(c *applet.Call) error {
-	conf := readResolvConf()
-	short, tcp, search := false, false, false
+	d := &digging{Call: c, conf: readResolvConf()}
+	d.pluses()
+	if err := d.parse(); err != nil {
+		return err
+	}
+	if len(d.conf.servers) == 0 {
+		return errors.New("/etc/resolv.conf names no server: give one as @SERVER")
+	}
+	list := []string{strings.TrimSuffix(d.name, ".") + "."}
+	if d.search {
+		list = d.conf.names(d.name)
+	}
+	start := time.Now()
+	var m *dnsmessage.Message
+	for _, n := range list {
+		var err error
+		if m, err = ask(d.conf.servers[0], n, d.kind, d.tcp); err != nil {
+			return applet.Fail(9, "%w", err)
+		}
+		if len(m.Answers) > 0 {
+			break
+		}
+	}
+	d.print(m, time.Since(start))
+	return nil
+}
+
+// pluses takes the words that begin with + or @ out of the arguments.
+func (d *digging) pluses() {
 	var rest []string
-	for _, a := range c.Args {
+	for _, a := range d.Args {
 		switch {
 		case a == "+short":
-			short = true
+			d.short = true
 		case a == "+tcp":
-			tcp = true
+			d.tcp = true
 		case a == "+search":
-			search = true
+			d.search = true
 		case strings.HasPrefix(a, "+"):
 		case strings.HasPrefix(a, "@"):
-			conf.servers = []string{a[1:]}
+			d.conf.servers = []string{a[1:]}
 		default:
 			rest = append(rest, a)
 		}
 	}
-	c.Args = rest
-	address := c.String("x", "ADDRESS", "", "ask for the name of an address")
-	kind := c.String("t", "TYPE", "A", "what to ask for")
-	if err := c.Parse(0, 3); err != nil {
+	d.Args = rest
+}
+
+// parse reads what is asked for: words in any order, of which one is a type if it is the name of one.
+func (d *digging) parse() error {
+	address := d.String("x", "ADDRESS", "", "ask for the name of an address")
+	kind := d.String("t", "TYPE", "A", "what to ask for")
+	if err := d.Parse(0, 3); err != nil {
 		return err
 	}
 	var names []string
-	for _, a := range c.Args {
+	for _, a := range d.Args {
 		if _, ok := types()[strings.ToUpper(a)]; ok {
 			*kind = a
 		} else if strings.ToUpper(a) != "IN" {
 			names = append(names, a)
 		}
 	}
-	t, ok := types()[strings.ToUpper(*kind)]
-	if !ok {
+	var ok bool
+	if d.kind, ok = types()[strings.ToUpper(*kind)]; !ok {
 		return applet.Usage("type %q is not known", *kind)
 	}
 	if *address != "" {
@@ -288,34 +335,21 @@ func dig(c *applet.Call) error {
 		if err != nil {
 			return applet.Usage("%v", err)
 		}
-		names, t = []string{reverse(ip)}, dnsmessage.TypePTR
+		names, d.kind = []string{reverse(ip)}, dnsmessage.TypePTR
 	}
 	if len(names) != 1 {
-		return applet.Usage("one name is wanted")
+		return applet.Usage("expected one name")
 	}
-	if len(conf.servers) == 0 {
-		return errors.New("/etc/resolv.conf names no server: give one as @SERVER")
-	}
-	list := []string{strings.TrimSuffix(names[0], ".") + "."}
-	if search {
-		list = conf.names(names[0])
-	}
-	start := time.Now()
-	var m *dnsmessage.Message
-	for _, n := range list {
-		var err error
-		if m, err = ask(conf.servers[0], n, t, tcp); err != nil {
-			return applet.Fail(9, "%w", err)
-		}
-		if len(m.Answers) > 0 {
-			break
-		}
-	}
-	if short {
+	d.name = names[0]
+	return nil
+}
+
+func (d *digging) print(m *dnsmessage.Message, took time.Duration) {
+	if d.short {
 		for _, a := range m.Answers {
-			c.Println(value(a.Body))
+			d.Println(value(a.Body))
 		}
-		return nil
+		return
 	}
 	status := strings.ToUpper(strings.TrimPrefix(m.RCode.String(), "RCode"))
 	if word, _, ok := strings.Cut(rcode(m.RCode), ":"); ok {
@@ -324,12 +358,13 @@ func dig(c *applet.Call) error {
 	if m.RCode == dnsmessage.RCodeSuccess {
 		status = "NOERROR"
 	}
-	c.Printf(";; status: %s, id: %d\n;; %d answers, %d authorities, %d additional\n\n", status, m.ID, len(m.Answers), len(m.Authorities), len(m.Additionals))
+	d.Printf(";; status: %s, id: %d\n;; %d answers, %d authorities, %d additional\n\n", status, m.ID, len(m.Answers),
+		len(m.Authorities), len(m.Additionals))
 	for _, part := range [][]dnsmessage.Resource{m.Answers, m.Authorities, m.Additionals} {
 		for _, a := range part {
-			c.Printf("%s\t%d\tIN\t%s\t%s\n", a.Header.Name, a.Header.TTL, strings.TrimPrefix(a.Header.Type.String(), "Type"), value(a.Body))
+			d.Printf("%s\t%d\tIN\t%s\t%s\n", a.Header.Name, a.Header.TTL,
+				strings.TrimPrefix(a.Header.Type.String(), "Type"), value(a.Body))
 		}
 	}
-	c.Printf("\n;; query time: %d ms\n;; server: %s\n", time.Since(start).Milliseconds(), conf.servers[0])
-	return nil
+	d.Printf("\n;; query time: %d ms\n;; server: %s\n", took.Milliseconds(), d.conf.servers[0])
 }

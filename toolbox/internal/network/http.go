@@ -48,8 +48,8 @@ func (f *fetch) client() (*http.Client, error) {
 		}
 	}
 	dialer := &net.Dialer{Timeout: seconds(f.connect)}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-		DisableCompression: !f.compressed}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf,
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: !f.compressed}
 	if f.unix != "" || len(f.resolve) > 0 || f.family != "" {
 		transport.DialContext = f.dial(dialer)
 	}
@@ -128,7 +128,8 @@ func wget(c *applet.Call) error {
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
-	f.headers, f.data, f.timeout, f.connect, f.insecure, f.ca = *headers, *post, *timeout, min(*timeout, 30), *insecure, *ca
+	f.headers, f.data, f.timeout, f.connect, f.insecure, f.ca = *headers, *post, *timeout, min(*timeout, 30), *insecure,
+		*ca
 	if *post != "" {
 		f.method = "POST"
 	}
@@ -169,8 +170,8 @@ func wget(c *applet.Call) error {
 	return nil
 }
 
-// nameIn is the last part of an address, "" if it has none that a file could be called by. It is that of the address which was asked for,
-// as wget and curl take it: a server that redirects does not choose what is written where.
+// nameIn is the last part of an address, "" if it has none that a file could be called by. It is that of the address
+// which was asked for, as wget and curl take it: a server that redirects does not choose what is written where.
 func nameIn(address string) string {
 	u, err := url.Parse(withScheme(address))
 	if err != nil {
@@ -242,7 +243,8 @@ func httpd(c *applet.Call) error {
 	}
 	fmt.Fprintf(c.Err, "serving %s at http://%s/\n", *dir, l.Addr())
 	files := http.FileServerFS(root.FS())
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		fmt.Fprintf(c.Err, "%s %s %s\n", r.RemoteAddr, r.Method, r.URL.Path)
 		files.ServeHTTP(w, r)
 	})}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -17,17 +15,27 @@ import (
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
+// showing is what ip is to show of interfaces, and how.
+type showing struct {
+	dev       string
+	family    int
+	addresses bool
+	brief     bool // -br: a line for each interface, in columns
+	oneLine   bool // -o: a line for each interface or address
+}
+
 func ip(c *applet.Call) error {
 	c.Posix()
-	family := 0
-	c.Do("4", "IPv4 only", func() { family = unix.AF_INET })
-	c.Do("6", "IPv6 only", func() { family = unix.AF_INET6 })
+	var how showing
+	c.Do("4", "IPv4 only", func() { how.family = unix.AF_INET })
+	c.Do("6", "IPv6 only", func() { how.family = unix.AF_INET6 })
 	brief := c.Bool(",brief", "a line for each")
+	oneLine := c.Bool("o,oneline", "each on one line, with \\ for the ends of lines")
 	for i, a := range c.Args {
 		if a == "-br" || a == "-brief" {
 			c.Args[i] = "--brief"
 		}
-		if a == "-o" || a == "-c" || a == "-d" || a == "-s" || strings.HasPrefix(a, "-color") {
+		if a == "-c" || a == "-d" || a == "-s" || strings.HasPrefix(a, "-color") {
 			c.Args[i] = "--plain"
 		}
 	}
@@ -35,43 +43,49 @@ func ip(c *applet.Call) error {
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
-	what, rest := c.Args[0], c.Args[1:]
-	dev, get := "", ""
-	for i := 0; i < len(rest); i++ {
-		switch w := rest[i]; {
-		case strings.HasPrefix("show", w), strings.HasPrefix("list", w), w == "table" && i+1 < len(rest) && rest[i+1] == "main":
-			if w == "table" {
-				i++
-			}
-		case w == "dev" && i+1 < len(rest):
-			i++
-			dev = rest[i]
-		case w == "get" && i+1 < len(rest):
-			i++
-			get = rest[i]
-		case strings.HasPrefix("address", what) || strings.HasPrefix("link", what):
-			dev = w
-			if w == "add" || w == "del" || w == "set" || w == "flush" {
-				return applet.Usage("%q is not supported: only show is", w)
-			}
-		default:
-			return applet.Usage("%q is not supported: only show is", w)
-		}
+	how.brief, how.oneLine = *brief, *oneLine
+	what, get := c.Args[0], ""
+	if err := how.words(what, c.Args[1:], &get); err != nil {
+		return err
 	}
 	switch {
 	case strings.HasPrefix("address", what):
-		return interfaces(c, dev, family, true, *brief)
+		how.addresses = true
+		return interfaces(c, how)
 	case strings.HasPrefix("link", what):
-		return interfaces(c, dev, family, false, *brief)
+		return interfaces(c, how)
 	case strings.HasPrefix("route", what):
 		if get != "" {
 			return routeTo(c, get)
 		}
-		return showRoutes(c, dev, family)
+		return showRoutes(c, how.dev, how.family)
 	case strings.HasPrefix("neighbour", what), what == "neighbor":
-		return neighbours(c, dev)
+		return neighbours(c, how.dev)
 	}
 	return applet.Usage("%q is not one of addr, link, route, neigh", what)
+}
+
+// words reads what stands behind the kind of object.
+func (how *showing) words(what string, rest []string, get *string) error {
+	for i := 0; i < len(rest); i++ {
+		switch w := rest[i]; {
+		case strings.HasPrefix("show", w), strings.HasPrefix("list", w):
+		case w == "table" && i+1 < len(rest) && rest[i+1] == "main":
+			i++
+		case w == "dev" && i+1 < len(rest):
+			i++
+			how.dev = rest[i]
+		case w == "get" && i+1 < len(rest):
+			i++
+			*get = rest[i]
+		case w != "add" && w != "del" && w != "set" && w != "flush" &&
+			(strings.HasPrefix("address", what) || strings.HasPrefix("link", what)):
+			how.dev = w
+		default:
+			return applet.Usage("%q is not supported: only show is", w)
+		}
+	}
+	return nil
 }
 
 func ifconfig(c *applet.Call) error {
@@ -79,11 +93,11 @@ func ifconfig(c *applet.Call) error {
 	if err := c.Parse(0, 1); err != nil {
 		return err
 	}
-	dev := ""
+	how := showing{addresses: true}
 	if len(c.Args) == 1 {
-		dev = c.Args[0]
+		how.dev = c.Args[0]
 	}
-	return interfaces(c, dev, 0, true, false)
+	return interfaces(c, how)
 }
 
 func routes(c *applet.Call) error {
@@ -92,98 +106,6 @@ func routes(c *applet.Call) error {
 		return err
 	}
 	return showRoutes(c, "", 0)
-}
-
-// state is what the kernel has of an interface.
-func state(name, file string) string {
-	text, _ := os.ReadFile("/sys/class/net/" + name + "/" + file)
-	return strings.TrimSpace(string(text))
-}
-
-func interfaces(c *applet.Call, dev string, family int, addresses, brief bool) error {
-	list, err := net.Interfaces()
-	if err != nil {
-		return err
-	}
-	found := false
-	for _, i := range list {
-		if dev != "" && i.Name != dev {
-			continue
-		}
-		found = true
-		status := "DOWN"
-		if i.Flags&net.FlagRunning != 0 {
-			status = "UP"
-		}
-		if i.Flags&net.FlagLoopback != 0 {
-			status = "UNKNOWN"
-		}
-		addrs, err := i.Addrs()
-		if err != nil {
-			return err
-		}
-		if brief {
-			c.Printf("%-16s %-8s ", i.Name, status)
-			if !addresses {
-				c.Printf("%s ", i.HardwareAddr)
-			}
-		} else {
-			peer := ""
-			if link := state(i.Name, "iflink"); link != "" && link != strconv.Itoa(i.Index) {
-				peer = "@if" + link
-			}
-			flags := strings.ToUpper(strings.ReplaceAll(i.Flags.String(), "|", ","))
-			flags = strings.NewReplacer("RUNNING", "LOWER_UP", "POINTTOPOINT", "POINTOPOINT").Replace(flags)
-			c.Printf("%d: %s%s: <%s> mtu %d state %s", i.Index, i.Name, peer, flags, i.MTU, status)
-			if q := state(i.Name, "tx_queue_len"); q != "" {
-				c.Printf(" qlen %s", q)
-			}
-			kind := "ether"
-			if i.Flags&net.FlagLoopback != 0 {
-				kind = "loopback"
-			} else if len(i.HardwareAddr) == 0 {
-				kind = "none"
-			}
-			mac := i.HardwareAddr.String()
-			if mac == "" && kind == "loopback" {
-				mac = "00:00:00:00:00:00"
-			}
-			c.Printf("\n    link/%s %s\n", kind, mac)
-		}
-		for _, a := range addrs {
-			n, ok := a.(*net.IPNet)
-			if !ok || !addresses {
-				continue
-			}
-			word, fam := "inet", unix.AF_INET
-			if n.IP.To4() == nil {
-				word, fam = "inet6", unix.AF_INET6
-			}
-			if family != 0 && fam != family {
-				continue
-			}
-			ones, _ := n.Mask.Size()
-			if brief {
-				c.Printf("%s/%d ", n.IP, ones)
-				continue
-			}
-			scope := "global"
-			switch {
-			case n.IP.IsLoopback():
-				scope = "host"
-			case n.IP.IsLinkLocalUnicast():
-				scope = "link"
-			}
-			c.Printf("    %s %s/%d scope %s %s\n", word, n.IP, ones, scope, i.Name)
-		}
-		if brief {
-			c.Println()
-		}
-	}
-	if !found && dev != "" {
-		return fmt.Errorf("there is no interface %q", dev)
-	}
-	return nil
 }
 
 // table asks the kernel for one of its network tables.
@@ -257,13 +179,15 @@ func routeLine(m *syscall.NetlinkMessage) (text, dev string, ok bool) {
 		return "", "", false
 	}
 	text = dst + via
-	if word := map[byte]string{unix.RTN_BLACKHOLE: "blackhole ", unix.RTN_UNREACHABLE: "unreachable ", unix.RTN_PROHIBIT: "prohibit "}[kind]; word != "" {
+	if word := map[byte]string{unix.RTN_BLACKHOLE: "blackhole ", unix.RTN_UNREACHABLE: "unreachable ",
+		unix.RTN_PROHIBIT: "prohibit "}[kind]; word != "" {
 		text = word + text
 	}
 	if dev != "" {
 		text += " dev " + dev
 	}
-	if word := map[byte]string{2: "kernel", 3: "boot", 4: "static", 9: "ra", 16: "dhcp"}[protocol]; word != "" && word != "boot" {
+	if word := map[byte]string{2: "kernel", 3: "boot", 4: "static", 9: "ra", 16: "dhcp"}[protocol]; word != "" &&
+		word != "boot" {
 		text += " proto " + word
 	}
 	if scope == unix.RT_SCOPE_LINK {
@@ -308,7 +232,8 @@ func neighbours(c *applet.Call, dev string) error {
 	if err != nil {
 		return err
 	}
-	states := map[uint16]string{1: "INCOMPLETE", 2: "REACHABLE", 4: "STALE", 8: "DELAY", 16: "PROBE", 32: "FAILED", 128: "PERMANENT"}
+	states := map[uint16]string{1: "INCOMPLETE", 2: "REACHABLE", 4: "STALE", 8: "DELAY", 16: "PROBE", 32: "FAILED",
+		128: "PERMANENT"}
 	for i := range list {
 		m := &list[i]
 		if m.Header.Type != unix.RTM_NEWNEIGH || len(m.Data) < 12 {

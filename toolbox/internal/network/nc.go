@@ -64,7 +64,7 @@ func nc(c *applet.Call) error {
 		target = c.Args[0]
 	}
 	if target == "" && !*socket || *socket && host == "" {
-		return applet.Usage("a host and a port are wanted")
+		return applet.Usage("missing host and port")
 	}
 	addr := net.JoinHostPort(host, target)
 	if *socket {

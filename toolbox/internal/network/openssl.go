@@ -44,7 +44,7 @@ func openssl(c *applet.Call) error {
 		return err
 	}
 	if command == "" {
-		return applet.Usage("a command is wanted: s_client, x509 or version")
+		return applet.Usage("missing command: s_client, x509 or version")
 	}
 	return applet.Usage("command %q is not known here: s_client, x509 and version are", command)
 }
@@ -74,9 +74,12 @@ func sClient(c *applet.Call) error {
 	connect := c.String(",connect", "HOST:PORT", "", "where to connect to; also as the argument")
 	name := c.String(",servername", "NAME", "", "the name to ask for (SNI); default: the host")
 	plain := c.Bool(",noservername", "ask for no name")
-	verifyName := c.String(",verify_hostname", "NAME", "", "the name that the certificate must have; default: that of -servername, or the host")
-	ca := c.String(",CAfile", "FILE", "", "certificates of authorities; default: those of this file system, and the cluster's")
-	cert, key := c.String(",cert", "FILE", "", "a certificate to show to the server"), c.String(",key", "FILE", "", "its key; default: the same file")
+	verifyName := c.String(",verify_hostname", "NAME", "",
+		"the name that the certificate must have; default: that of -servername, or the host")
+	ca := c.String(",CAfile", "FILE", "",
+		"certificates of authorities; default: those of this file system, and the cluster's")
+	cert, key := c.String(",cert", "FILE", "", "a certificate to show to the server"),
+		c.String(",key", "FILE", "", "its key; default: the same file")
 	show := c.Bool(",showcerts", "print all certificates, not only the server's own")
 	strict := c.Bool(",verify_return_error", "end with 1 if the certificate is not right")
 	brief, quiet := c.Bool(",brief", "a few lines only"), c.Bool(",quiet", "as -brief")
@@ -88,12 +91,14 @@ func sClient(c *applet.Call) error {
 	alpn := c.String(",alpn", "LIST", "", "protocols to offer, for example h2,http/1.1")
 	for i, flag := range []string{"tls1", "tls1_1", "tls1_2", "tls1_3"} {
 		version := tls.VersionTLS10 + uint16(i)
-		c.Do(","+flag, "only "+tls.VersionName(version), func() { t.conf.MinVersion, t.conf.MaxVersion = version, version })
+		c.Do(","+flag, "only "+tls.VersionName(version),
+			func() { t.conf.MinVersion, t.conf.MaxVersion = version, version })
 	}
 	c.Do(",no_tls1_3", "at most TLS 1.2", func() { t.conf.MaxVersion = tls.VersionTLS12 })
 	for i, a := range c.Args {
 		if a == "--starttls" || strings.HasPrefix(a, "--starttls=") {
-			return applet.Usage("-starttls is not known here (%q): only servers that begin with TLS", strings.Join(c.Args[i:min(len(c.Args), i+2)], " "))
+			return applet.Usage("-starttls is not known here (%q): only servers that begin with TLS",
+				strings.Join(c.Args[i:min(len(c.Args), i+2)], " "))
 		}
 	}
 	if err := c.Parse(0, 1); err != nil {
@@ -135,7 +140,8 @@ func sClient(c *applet.Call) error {
 	return t.run(*connect, *verifyName, *ca)
 }
 
-// run connects, tells, and carries bytes. The certificate is looked at after the handshake, so that a bad one is shown too.
+// run connects, tells, and carries bytes. The certificate is looked at after the handshake, so that a bad one is shown
+// too.
 func (t *tlsClient) run(addr, name, ca string) error {
 	roots, err := authorities(ca)
 	if err != nil {

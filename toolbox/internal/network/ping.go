@@ -50,7 +50,7 @@ func ping(c *applet.Call) error {
 		return applet.Usage("-s is 0 to 65000, -i at least 0.01")
 	}
 	if c.Args[0] == "" {
-		return applet.Usage("a host is missing")
+		return applet.Usage("missing host")
 	}
 	addr, err := net.ResolveIPAddr(family, c.Args[0])
 	if err != nil {
@@ -75,7 +75,8 @@ func ping(c *applet.Call) error {
 	if p.sent > 0 {
 		lost = 100 * (p.sent - p.got) / p.sent
 	}
-	c.Printf("\n--- %s ping statistics ---\n%d packets transmitted, %d received, %d%% packet loss\n", c.Args[0], p.sent, p.got, lost)
+	c.Printf("\n--- %s ping statistics ---\n%d packets transmitted, %d received, %d%% packet loss\n", c.Args[0], p.sent,
+		p.got, lost)
 	if p.got == 0 {
 		return applet.Exit(1)
 	}

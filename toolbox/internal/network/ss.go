@@ -105,7 +105,8 @@ func sockets(c *applet.Call, old bool) error {
 	return nil
 }
 
-// printTable makes columns no wider than they must be, so that lines fit on a terminal. The third and fourth are numbers.
+// printTable makes columns no wider than they must be, so that lines fit on a terminal. The third and fourth are
+// numbers.
 func printTable(c *applet.Call, rows [][]string) {
 	var width [8]int
 	for _, row := range rows {
@@ -200,7 +201,8 @@ func unixSockets() (out []socket) {
 		if len(f) < 7 || f[0] == "Num" {
 			continue
 		}
-		s := socket{kind: map[string]string{"0001": "u_str", "0002": "u_dgr", "0005": "u_seq"}[f[4]], local: "*", peer: "*", state: "ESTAB"}
+		s := socket{kind: map[string]string{"0001": "u_str", "0002": "u_dgr", "0005": "u_seq"}[f[4]], local: "*",
+			peer: "*", state: "ESTAB"}
 		flags, _ := strconv.ParseUint(f[3], 16, 64)
 		switch {
 		case flags&0x10000 != 0:

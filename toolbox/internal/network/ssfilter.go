@@ -15,7 +15,8 @@ import (
 
 // socketStates are the kernel's, by number.
 func socketStates() []string {
-	return []string{"", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN", "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING", "NEW-SYN-RECV"}
+	return []string{"", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN",
+		"CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING", "NEW-SYN-RECV"}
 }
 
 // matcher says which sockets are wanted.
@@ -37,7 +38,7 @@ func socketFilter(args []string) (m matcher, err error) {
 	}
 	for len(words) > 0 && (words[0] == "state" || words[0] == "exclude") {
 		if len(words) < 2 {
-			return m, applet.Usage("%s wants the name of a state", words[0])
+			return m, applet.Usage("%s needs the name of a state", words[0])
 		}
 		list, err := stateNamed(words[1])
 		if err != nil {
@@ -92,7 +93,8 @@ func stateNamed(name string) ([]string, error) {
 			return []string{word}, nil
 		}
 	}
-	return nil, applet.Usage("state %q is not known: established, listening, time-wait, close-wait, syn-sent, syn-recv, fin-wait-1, fin-wait-2, last-ack, closing, closed, connected and all are", name)
+	return nil,
+		applet.Usage("state %q is not known: established, listening, time-wait, close-wait, syn-sent, syn-recv, fin-wait-1, fin-wait-2, last-ack, closing, closed, connected and all are", name)
 }
 
 // filterParser reads an expression, word by word.
@@ -149,13 +151,14 @@ func (p *filterParser) one() (func(socket) bool, error) {
 	p.words = p.words[1:]
 	op := "="
 	if len(p.words) > 0 {
-		if word, ok := map[string]string{"=": "=", "==": "=", "eq": "=", "!=": "!", "ne": "!", "neq": "!", ">": ">", "gt": ">", "<": "<", "lt": "<",
-			">=": "g", "ge": "g", "geq": "g", "<=": "l", "le": "l", "leq": "l"}[p.words[0]]; ok {
+		if word, ok := map[string]string{"=": "=", "==": "=", "eq": "=", "!=": "!", "ne": "!", "neq": "!", ">": ">",
+			"gt": ">", "<": "<", "lt": "<", ">=": "g", "ge": "g", "geq": "g", "<=": "l", "le": "l",
+			"leq": "l"}[p.words[0]]; ok {
 			op, p.words = word, p.words[1:]
 		}
 	}
 	if len(p.words) == 0 {
-		return nil, applet.Usage("%s wants a value", what)
+		return nil, applet.Usage("%s needs a value", what)
 	}
 	value := p.words[0]
 	p.words = p.words[1:]
@@ -240,8 +243,9 @@ func countSockets(c *applet.Call) error {
 	for _, s := range append(slices.Clone(tcp), tcp6...) {
 		states[s.state]++
 	}
-	c.Printf("Total: %s\nTCP:   %d (estab %d, listen %d, close-wait %d, timewait %s, orphaned %s)\n\n", facts["sockets:used"], len(tcp)+len(tcp6), states["ESTAB"],
-		states["LISTEN"], states["CLOSE-WAIT"], facts["TCP:tw"], facts["TCP:orphan"])
+	c.Printf("Total: %s\nTCP:   %d (estab %d, listen %d, close-wait %d, timewait %s, orphaned %s)\n\n",
+		facts["sockets:used"], len(tcp)+len(tcp6), states["ESTAB"], states["LISTEN"], states["CLOSE-WAIT"],
+		facts["TCP:tw"], facts["TCP:orphan"])
 	c.Printf("%-9s %-5s %-5s %s\n", "Transport", "Total", "IP", "IPv6")
 	for _, kind := range []string{"raw", "udp", "tcp"} {
 		four, six := len(inet(kind, kind)), len(inet(kind, kind+"6"))

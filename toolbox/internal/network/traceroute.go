@@ -37,8 +37,10 @@ type reply struct {
 }
 
 func traceroute(c *applet.Call) error {
-	most, first := c.Int("m,max-hops", "N", 30, "at most that many hops"), c.Int("f,first", "N", 1, "begin with this hop")
-	tries, wait := c.Int("q,queries", "N", 3, "packets for each hop"), c.Float("w,wait", "SECONDS", 3, "how long to wait for an answer")
+	most, first := c.Int("m,max-hops", "N", 30, "at most that many hops"),
+		c.Int("f,first", "N", 1, "begin with this hop")
+	tries, wait := c.Int("q,queries", "N", 3, "packets for each hop"),
+		c.Float("w,wait", "SECONDS", 3, "how long to wait for an answer")
 	port := c.Int("p,port", "PORT", 33434, "the first packet's port")
 	c.Bool("n", "does nothing: numbers are never names")
 	family := "ip"
@@ -134,7 +136,8 @@ func (t *tracer) ask(hop, port int) (reply, error) {
 	}
 	start := time.Now()
 	err := unix.Sendto(t.fd, make([]byte, 32), 0, to)
-	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH) { // that of an earlier packet, it may be
+	// that of an earlier packet, it may be
+	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH) {
 		err = unix.Sendto(t.fd, make([]byte, 32), 0, to)
 	}
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// inLine writes controls as openssl writes those in names: \0A is the end of a line. Otherwise whoever is asked, or made a certificate, could
-// write lines that look like ours.
+// inLine writes controls as openssl writes those in names: \0A is the end of a line. Otherwise whoever is asked, or
+// made a certificate, could write lines that look like ours.
 func inLine(text string) string {
 	if strings.IndexFunc(text, unicode.IsControl) < 0 {
 		return text

@@ -17,7 +17,8 @@ func date(c *applet.Call) error {
 	utc := c.Bool("u,utc", "in UTC")
 	given := c.String("d,date", "TIME", "now", "this time, for example 2006-01-02 15:04:05 or @seconds")
 	like := c.String("r,reference", "FILE", "", "the time at which a file was changed")
-	iso, rfc := c.Maybe("I,iso-8601", "as 2006-01-02; -Ihours, -Iminutes, -Iseconds with the time"), c.Bool("R,rfc-email", "as Mon, 02 Jan 2006 15:04:05 -0700")
+	iso, rfc := c.Maybe("I,iso-8601", "as 2006-01-02; -Ihours, -Iminutes, -Iseconds with the time"),
+		c.Bool("R,rfc-email", "as Mon, 02 Jan 2006 15:04:05 -0700")
 	if err := c.Parse(0, 1); err != nil {
 		return err
 	}
@@ -37,8 +38,9 @@ func date(c *applet.Call) error {
 	}
 	switch {
 	case *iso != nil:
-		layout, ok := map[string]string{"": time.DateOnly, "date": time.DateOnly, "hours": "2006-01-02T15-07:00", "minutes": "2006-01-02T15:04-07:00",
-			"seconds": "2006-01-02T15:04:05-07:00", "ns": "2006-01-02T15:04:05,000000000-07:00"}[**iso]
+		layout, ok := map[string]string{"": time.DateOnly, "date": time.DateOnly, "hours": "2006-01-02T15-07:00",
+			"minutes": "2006-01-02T15:04-07:00", "seconds": "2006-01-02T15:04:05-07:00",
+			"ns": "2006-01-02T15:04:05,000000000-07:00"}[**iso]
 		if !ok {
 			return applet.Usage("-I%s: it is one of date, hours, minutes, seconds, ns", **iso)
 		}
@@ -57,9 +59,10 @@ func date(c *applet.Call) error {
 
 // strftime words a time by a format as date +FORMAT has it.
 func strftime(t time.Time, format string) string {
-	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'e': "_2", 'b': "Jan", 'h': "Jan",
-		'B': "January", 'a': "Mon", 'A': "Monday", 'I': "03", 'p': "PM", 'z': "-0700", 'Z': "MST", 'F': time.DateOnly, 'T': time.TimeOnly,
-		'R': "15:04", 'D': "01/02/06", 'c': time.ANSIC, 'j': "002", 'r': "03:04:05 PM", 'x': "01/02/06", 'X': time.TimeOnly}
+	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'e': "_2",
+		'b': "Jan", 'h': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday", 'I': "03", 'p': "PM", 'z': "-0700",
+		'Z': "MST", 'F': time.DateOnly, 'T': time.TimeOnly, 'R': "15:04", 'D': "01/02/06", 'c': time.ANSIC, 'j': "002",
+		'r': "03:04:05 PM", 'x': "01/02/06", 'X': time.TimeOnly}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {

@@ -21,7 +21,7 @@ func id(c *applet.Call) error {
 		return err
 	}
 	if *name && !*user && !*group && !*groups {
-		return applet.Usage("-n wants -u, -g or -G")
+		return applet.Usage("-n needs -u, -g or -G")
 	}
 	var names accounts.Names
 	uid, gid := os.Geteuid(), os.Getegid()

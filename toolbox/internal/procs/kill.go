@@ -99,7 +99,7 @@ func kill(c *applet.Call) error {
 		return nil
 	}
 	if len(c.Args) == 0 {
-		return applet.Usage("a process is missing")
+		return applet.Usage("missing process")
 	}
 	for _, a := range c.Args {
 		pid, err := strconv.Atoi(a)
@@ -154,7 +154,7 @@ func pgrep(c *applet.Call) error {
 		return err
 	}
 	if len(c.Args) == 0 && *user == "" {
-		return applet.Usage("a pattern is missing")
+		return applet.Usage("missing pattern")
 	}
 	list, err := match(c, *full, *exact, *user)
 	if err != nil {
@@ -199,7 +199,7 @@ func pkill(c *applet.Call) error {
 		return err
 	}
 	if len(c.Args) == 0 && *user == "" {
-		return applet.Usage("a pattern is missing")
+		return applet.Usage("missing pattern")
 	}
 	list, err := match(c, *full, *exact, *user)
 	if err != nil {

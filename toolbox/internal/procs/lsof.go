@@ -83,7 +83,8 @@ func lsof(c *applet.Call) error {
 		}
 		one := false
 		for _, f := range openFiles(p.PID) {
-			if len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return f.name == w || strings.HasPrefix(f.name, w+"/") }) {
+			if len(wanted) > 0 && !slices.ContainsFunc(wanted,
+				func(w string) bool { return f.name == w || strings.HasPrefix(f.name, w+"/") }) {
 				continue
 			}
 			hit, one = true, true
@@ -114,7 +115,8 @@ func openFiles(pid int) (out []openFile) {
 	maps, _ := os.ReadFile(filepath.Join(dir, "maps"))
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(maps)) {
-		if f := strings.Fields(line); len(f) > 5 && strings.HasPrefix(f[5], "/") && !seen[f[5]] && (len(out) < 3 || f[5] != out[2].name) {
+		if f := strings.Fields(line); len(f) > 5 && strings.HasPrefix(f[5], "/") && !seen[f[5]] &&
+			(len(out) < 3 || f[5] != out[2].name) {
 			seen[f[5]] = true
 			out = append(out, openFile{"mem", "", strings.Join(f[5:], " ")})
 		}

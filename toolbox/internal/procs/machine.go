@@ -35,13 +35,15 @@ func free(c *applet.Call) error {
 		return err
 	}
 	cache := m["Buffers"] + m["Cached"] + m["SReclaimable"]
-	c.Printf("%-6s %12s %12s %12s %12s %12s %12s\n", "", "total", "used", "free", "shared", "buff/cache", "available")
-	c.Printf("%-6s %12s %12s %12s %12s %12s %12s\n", "Mem:", unit(m["MemTotal"]), unit(m["MemTotal"]-m["MemAvailable"]), unit(m["MemFree"]),
-		unit(m["Shmem"]), unit(cache), unit(m["MemAvailable"]))
-	c.Printf("%-6s %12s %12s %12s\n", "Swap:", unit(m["SwapTotal"]), unit(m["SwapTotal"]-m["SwapFree"]), unit(m["SwapFree"]))
+	c.Printf("%-7s%12s%12s%12s%12s%12s%12s\n", "", "total", "used", "free", "shared", "buff/cache", "available")
+	c.Printf("%-7s%12s%12s%12s%12s%12s%12s\n", "Mem:", unit(m["MemTotal"]), unit(m["MemTotal"]-m["MemAvailable"]),
+		unit(m["MemFree"]), unit(m["Shmem"]), unit(cache), unit(m["MemAvailable"]))
+	c.Printf("%-7s%12s%12s%12s\n", "Swap:", unit(m["SwapTotal"]), unit(m["SwapTotal"]-m["SwapFree"]),
+		unit(m["SwapFree"]))
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		text, err := os.ReadFile(file)
-		if n, e := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && e == nil && n < m["MemTotal"] {
+		if n, e := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && e == nil &&
+			n < m["MemTotal"] {
 			c.Printf("This container may use %s (%s).\n", applet.Human(n), file)
 		}
 	}
@@ -60,12 +62,24 @@ func uptime(c *applet.Call) error {
 	load, _ := os.ReadFile("/proc/loadavg")
 	f := strings.Fields(string(load) + " ? ? ?")
 	up := time.Duration(sec) * time.Second
-	days := ""
-	if d := up / (24 * time.Hour); d > 0 {
-		days = fmt.Sprintf("%d days, ", d)
-	}
-	c.Printf(" %s up %s%d:%02d, load average: %s, %s, %s\n", time.Now().Format(time.TimeOnly), days, int(up.Hours())%24, int(up.Minutes())%60, f[0], f[1], f[2])
+	c.Printf(" %s up %s,  load average: %s, %s, %s\n", time.Now().Format(time.TimeOnly), upFor(up), f[0], f[1], f[2])
 	return nil
+}
+
+// upFor words a time as uptime does: 4 days,  2:03 or 5 min.
+func upFor(up time.Duration) string {
+	days, hours, minutes := int(up.Hours())/24, int(up.Hours())%24, int(up.Minutes())%60
+	text := fmt.Sprintf("%2d:%02d", hours, minutes)
+	if hours == 0 {
+		text = fmt.Sprintf("%d min", minutes)
+	}
+	switch {
+	case days == 1:
+		text = "1 day, " + text
+	case days > 1:
+		text = fmt.Sprintf("%d days, ", days) + text
+	}
+	return text
 }
 
 func uname(c *applet.Call) error {
@@ -85,7 +99,8 @@ func uname(c *applet.Call) error {
 	for _, p := range []struct {
 		want bool
 		text []byte
-	}{{*system, u.Sysname[:]}, {*node, u.Nodename[:]}, {*release, u.Release[:]}, {*version, u.Version[:]}, {*machine, u.Machine[:]}, {*operating, []byte("GNU/Linux")}} {
+	}{{*system, u.Sysname[:]}, {*node, u.Nodename[:]}, {*release, u.Release[:]}, {*version, u.Version[:]},
+		{*machine, u.Machine[:]}, {*operating, []byte("GNU/Linux")}} {
 		if p.want || *all {
 			out = append(out, string(bytes.TrimRight(p.text, "\x00")))
 		}
@@ -126,6 +141,7 @@ func hostname(c *applet.Call) error {
 
 func dmesg(c *applet.Call) error {
 	human := c.Bool("T,ctime", "times of day")
+	raw := c.Bool("r,raw", "with the levels in front, as the kernel has them")
 	if err := c.Parse(0, 0); err != nil {
 		return err
 	}
@@ -139,7 +155,7 @@ func dmesg(c *applet.Call) error {
 	}
 	boot := bootTime()
 	for line := range strings.Lines(string(buf[:n])) {
-		if strings.HasPrefix(line, "<") {
+		if strings.HasPrefix(line, "<") && !*raw {
 			if _, after, ok := strings.Cut(line, ">"); ok {
 				line = after
 			}
@@ -260,7 +276,8 @@ func duration(text string) (time.Duration, error) {
 	unit := time.Second
 	number := text
 	if n := len(text); n > 0 {
-		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[n-1]]; ok {
+		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour,
+			'd': 24 * time.Hour}[text[n-1]]; ok {
 			unit, number = u, text[:n-1]
 		}
 	}
@@ -323,7 +340,8 @@ func which(c *applet.Call) error {
 			if dir != "" {
 				path = filepath.Join(dir, name)
 			}
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil && (!found || *all) {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
+				unix.Access(path, unix.X_OK) == nil && (!found || *all) {
 				c.Println(path)
 				found = true
 			}

@@ -27,8 +27,10 @@ func (r runner) nsenter(c *applet.Call) error {
 	c.Posix()
 	// In the order in which they are to be entered: a user namespace gives the right to the others, mount comes last.
 	spaces := []space{
-		{"U,user", "user", unix.CLONE_NEWUSER}, {"C,cgroup", "cgroup", unix.CLONE_NEWCGROUP}, {"i,ipc", "ipc", unix.CLONE_NEWIPC},
-		{"u,uts", "uts", unix.CLONE_NEWUTS}, {"n,net", "net", unix.CLONE_NEWNET}, {"p,pid", "pid", unix.CLONE_NEWPID}, {"m,mount", "mnt", unix.CLONE_NEWNS},
+		{"U,user", "user", unix.CLONE_NEWUSER}, {"C,cgroup", "cgroup", unix.CLONE_NEWCGROUP},
+		{"i,ipc", "ipc", unix.CLONE_NEWIPC},
+		{"u,uts", "uts", unix.CLONE_NEWUTS}, {"n,net", "net", unix.CLONE_NEWNET}, {"p,pid", "pid", unix.CLONE_NEWPID},
+		{"m,mount", "mnt", unix.CLONE_NEWNS},
 	}
 	target := c.Int("t,target", "PID", 0, "the process")
 	all := c.Bool("a,all", "all its namespaces but that of users")
@@ -143,8 +145,8 @@ func fexecve(fd int, argv, env []string) error {
 	if err != nil {
 		return err
 	}
-	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(unsafe.Pointer(&args[0])),
-		uintptr(unsafe.Pointer(&vars[0])), unix.AT_EMPTY_PATH, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(empty)),
+		uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&vars[0])), unix.AT_EMPTY_PATH, 0)
 	return errno
 }
 

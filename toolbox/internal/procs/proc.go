@@ -18,6 +18,8 @@ const tick = time.Second / 100
 // Proc is a process.
 type Proc struct {
 	PID, PPID, UID, GID, TTY, Threads int
+	RealUID, RealGID                  int
+	Group, Session, Nice              int
 	State                             string
 	Name                              string   // as the kernel has it, 15 letters
 	Args                              []string // empty for the kernel's own
@@ -99,14 +101,17 @@ func read(dir string, boot time.Time) (*Proc, error) {
 	n := func(i int) int64 { v, _ := strconv.ParseInt(f[i], 10, 64); return v }
 	p := &Proc{
 		Name: string(text[open+1 : shut]), State: f[0], PPID: int(n(1)), TTY: int(n(4)), Threads: int(n(17)),
-		CPU: time.Duration(n(11)+n(12)) * tick, Start: boot.Add(time.Duration(n(19)) * tick), VSize: n(20), RSS: n(21) * int64(os.Getpagesize()),
+		CPU: time.Duration(n(11)+n(12)) * tick, Start: boot.Add(time.Duration(n(19)) * tick), VSize: n(20),
+		RSS: n(21) * int64(os.Getpagesize()), Group: int(n(2)), Session: int(n(3)), Nice: int(n(16)),
 	}
 	p.PID, _ = strconv.Atoi(strings.TrimSpace(string(text[:open])))
 	status, _ := os.ReadFile(filepath.Join(dir, "status"))
 	for line := range strings.Lines(string(status)) {
 		if v := strings.Fields(line); len(v) > 2 && v[0] == "Uid:" {
+			p.RealUID, _ = strconv.Atoi(v[1])
 			p.UID, _ = strconv.Atoi(v[2]) // the effective one
 		} else if len(v) > 2 && v[0] == "Gid:" {
+			p.RealGID, _ = strconv.Atoi(v[1])
 			p.GID, _ = strconv.Atoi(v[2])
 		}
 	}

@@ -44,20 +44,32 @@ func (l *lister) columns() map[string]column {
 		return column{title, true, func(p *Proc) string { return strconv.FormatInt(f(p), 10) }}
 	}
 	return map[string]column{
-		"user": {"USER", false, func(p *Proc) string { return l.names.User(p.UID) }},
-		"uid":  num("UID", func(p *Proc) int64 { return int64(p.UID) }), "gid": num("GID", func(p *Proc) int64 { return int64(p.GID) }),
-		"group": {"GROUP", false, func(p *Proc) string { return l.names.Group(p.GID) }},
-		"pid":   num("PID", func(p *Proc) int64 { return int64(p.PID) }), "ppid": num("PPID", func(p *Proc) int64 { return int64(p.PPID) }),
-		"nlwp": num("NLWP", func(p *Proc) int64 { return int64(p.Threads) }),
-		"vsz":  num("VSZ", func(p *Proc) int64 { return p.VSize / 1024 }), "rss": num("RSS", func(p *Proc) int64 { return p.RSS / 1024 }),
-		"stat": {"STAT", false, func(p *Proc) string { return p.State }},
-		"tty":  {"TTY", false, func(p *Proc) string { return terminalName(p.TTY) }},
-		"time": {"TIME", true, func(p *Proc) string { return clock(p.CPU) }}, "etime": {"ELAPSED", true, func(p *Proc) string { return clock(l.now.Sub(p.Start)) }},
+		"user":   {"USER", false, func(p *Proc) string { return l.names.User(p.UID) }},
+		"uid":    num("UID", func(p *Proc) int64 { return int64(p.UID) }),
+		"gid":    num("GID", func(p *Proc) int64 { return int64(p.GID) }),
+		"group":  {"GROUP", false, func(p *Proc) string { return l.names.Group(p.GID) }},
+		"ruser":  {"RUSER", false, func(p *Proc) string { return l.names.User(p.RealUID) }},
+		"rgroup": {"RGROUP", false, func(p *Proc) string { return l.names.Group(p.RealGID) }},
+		"pgid":   num("PGID", func(p *Proc) int64 { return int64(p.Group) }),
+		"sid":    num("SID", func(p *Proc) int64 { return int64(p.Session) }),
+		"nice":   num("NI", func(p *Proc) int64 { return int64(p.Nice) }),
+		"pid":    num("PID", func(p *Proc) int64 { return int64(p.PID) }),
+		"ppid":   num("PPID", func(p *Proc) int64 { return int64(p.PPID) }),
+		"nlwp":   num("NLWP", func(p *Proc) int64 { return int64(p.Threads) }),
+		"vsz":    num("VSZ", func(p *Proc) int64 { return p.VSize / 1024 }),
+		"rss":    num("RSS", func(p *Proc) int64 { return p.RSS / 1024 }),
+		"stat":   {"STAT", false, func(p *Proc) string { return p.State }},
+		"tty":    {"TT", false, func(p *Proc) string { return terminalName(p.TTY) }},
+		"tname":  {"TTY", false, func(p *Proc) string { return terminalName(p.TTY) }},
+		"time":   {"TIME", true, func(p *Proc) string { return clock(p.CPU) }},
+		"etime":  {"ELAPSED", true, func(p *Proc) string { return clock(l.now.Sub(p.Start)) }},
 		"start":  {"START", true, func(p *Proc) string { return l.since(p.Start) }},
 		"lstart": {"STARTED", false, func(p *Proc) string { return p.Start.Format(time.ANSIC) }},
 		"pcpu":   {"%CPU", true, func(p *Proc) string { return fmt.Sprintf("%.1f", l.percent(p)) }},
-		"pmem":   {"%MEM", true, func(p *Proc) string { return fmt.Sprintf("%.1f", 100*float64(p.RSS)/float64(max(l.total, 1))) }},
-		"args":   {"COMMAND", false, (*Proc).Command}, "comm": {"COMMAND", false, func(p *Proc) string { return p.Name }},
+		"pmem": {"%MEM", true,
+			func(p *Proc) string { return fmt.Sprintf("%.1f", 100*float64(p.RSS)/float64(max(l.total, 1))) }},
+		"args": {"COMMAND", false, (*Proc).Command}, "comm": {"COMMAND", false,
+			func(p *Proc) string { return p.Name }},
 	}
 }
 
@@ -87,7 +99,8 @@ func clock(d time.Duration) string {
 
 func ps(c *applet.Call) error {
 	if len(c.Args) > 0 && c.Args[0] != "" && c.Args[0][0] != '-' && strings.Trim(c.Args[0], "auxwefT") == "" {
-		c.Args[0] = "-" + map[bool]string{true: "u"}[strings.Contains(c.Args[0], "u")] + strings.Trim(c.Args[0], "aue") // BSD's letters
+		// BSD's letters
+		c.Args[0] = "-" + map[bool]string{true: "u"}[strings.Contains(c.Args[0], "u")] + strings.Trim(c.Args[0], "aue")
 		c.Args[0] = strings.TrimSuffix(c.Args[0], "-")
 		if c.Args[0] == "" {
 			c.Args = c.Args[1:]
@@ -97,9 +110,9 @@ func ps(c *applet.Call) error {
 	for _, o := range []string{"e", "A", "a", "x", "w"} {
 		c.Do(o, map[string]string{"e": "all processes (always)", "w": "long lines (always)"}[o], func() {})
 	}
-	c.Do("f", "full format", func() { layout = "user,pid,ppid,pcpu,start,tty,time,args" })
-	c.Do("u", "user format", func() { layout = "user,pid,pcpu,pmem,vsz,rss,tty,stat,start,time,args" })
-	c.Do("l", "long format", func() { layout = "stat,uid,pid,ppid,vsz,rss,tty,time,comm" })
+	c.Do("f", "full format", func() { layout = "user,pid,ppid,pcpu,start,tname,time,args" })
+	c.Do("u", "user format", func() { layout = "user,pid,pcpu,pmem,vsz,rss,tname,stat,start,time,args" })
+	c.Do("l", "long format", func() { layout = "stat,uid,pid,ppid,vsz,rss,tname,time,comm" })
 	threads := c.Bool("T", "threads too")
 	c.Do("L", "as -T", func() { *threads = true })
 	given := c.Strings("o,format", "COLUMNS", "these columns, for example pid,user,args; NAME= is one without a title")
@@ -145,8 +158,10 @@ func ps(c *applet.Call) error {
 
 func (l *lister) choose(layout string) ([]column, error) {
 	known := l.columns()
-	alias := map[string]string{"cmd": "args", "command": "args", "state": "stat", "s": "stat", "%cpu": "pcpu", "%mem": "pmem", "cputime": "time",
-		"ucmd": "comm", "euser": "user", "ruser": "user", "euid": "uid", "stime": "start", "start_time": "start", "tt": "tty", "tname": "tty", "thcount": "nlwp"}
+	alias := map[string]string{"cmd": "args", "command": "args", "state": "stat", "s": "stat", "%cpu": "pcpu",
+		"%mem": "pmem", "cputime": "time", "ucmd": "comm", "euser": "user", "egroup": "group",
+		"ni": "nice", "pgrp": "pgid", "sess": "sid", "session": "sid", "euid": "uid",
+		"stime": "start", "start_time": "start", "tt": "tty", "thcount": "nlwp"}
 	var out []column
 	for name := range strings.SplitSeq(layout, ",") {
 		name, title, own := strings.Cut(strings.TrimSpace(name), "=")
@@ -301,8 +316,10 @@ func drawTop(c *applet.Call, list []*Proc, used map[int]float64, all, columns in
 	l := newLister()
 	m, _ := memory()
 	load, _ := os.ReadFile("/proc/loadavg")
-	c.Printf("%s  %d processes  load %s\n", time.Now().Format(time.TimeOnly), all, strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " "))
-	c.Printf("memory %s, free %s, available %s\n\n", applet.Human(m["MemTotal"]), applet.Human(m["MemFree"]), applet.Human(m["MemAvailable"]))
+	c.Printf("%s  %d processes  load %s\n", time.Now().Format(time.TimeOnly), all,
+		strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " "))
+	c.Printf("memory %s, free %s, available %s\n\n", applet.Human(m["MemTotal"]), applet.Human(m["MemFree"]),
+		applet.Human(m["MemAvailable"]))
 	c.Printf("%7s %-10s %s %6s %6s %8s %9s %s\n", "PID", "USER", "S", "%CPU", "%MEM", "RSS", "TIME", "COMMAND")
 	for _, p := range list {
 		line := fmt.Sprintf("%7d %-10s %s %6.1f %6.1f %8s %9s %s", p.PID, l.names.User(p.UID), p.State, used[p.PID],

@@ -183,7 +183,8 @@ func (r runner) time(c *applet.Call) error {
 	err = cmd.Run()
 	took := time.Since(start)
 	if s := cmd.ProcessState; s != nil {
-		fmt.Fprintf(c.Err, "real %.3f\nuser %.3f\nsys %.3f\n", took.Seconds(), s.UserTime().Seconds(), s.SystemTime().Seconds())
+		fmt.Fprintf(c.Err, "real %.3f\nuser %.3f\nsys %.3f\n", took.Seconds(), s.UserTime().Seconds(),
+			s.SystemTime().Seconds())
 	}
 	return ended(err)
 }

@@ -29,7 +29,8 @@ func stty(c *applet.Call) error {
 		return err
 	}
 	if len(c.Args) == 0 || *all {
-		c.Println("rows", size.Row, "columns", size.Col, sign(mode, unix.ECHO)+"echo", sign(mode, unix.ICANON)+"icanon", sign(mode, unix.ISIG)+"isig")
+		c.Println("rows", size.Row, "columns", size.Col, sign(mode, unix.ECHO)+"echo", sign(mode, unix.ICANON)+"icanon",
+			sign(mode, unix.ISIG)+"isig")
 		return nil
 	}
 	for i := 0; i < len(c.Args); i++ {

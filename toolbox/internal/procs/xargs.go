@@ -211,8 +211,8 @@ func exitOf(err error) int {
 	return 1
 }
 
-// words splits input; sep ' ' stands for blanks and line ends, with quotes and backslashes. There, line is called at the end of each line
-// that had words and does not end with a blank.
+// words splits input; sep ' ' stands for blanks and line ends, with quotes and backslashes. There, line is called at
+// the end of each line that had words and does not end with a blank.
 func words(in io.Reader, sep byte, word func(string) error, line func() error) error {
 	b := bufio.NewReaderSize(in, 64<<10)
 	if sep == ' ' {

@@ -98,6 +98,7 @@ func (s *session) line(text string, ed *editor) (last error, ended bool) {
 		s.setStatus(2)
 		return interp.ExitStatus(2), false
 	}
+	s.catchUp()
 	code := strings.TrimSpace(text)
 	ctx, cancel := s.jobs.begin()
 	defer cancel()
@@ -178,6 +179,6 @@ func (s *session) prompt() string {
 	// The names are not ours: a folder may be called what a terminal would obey.
 	plain := func(name string) string { return strings.ReplaceAll(applet.Plain(name), "\n", "?") }
 	short, host, dir, base = plain(short), plain(host), plain(dir), plain(base)
-	return strings.NewReplacer(`\h`, short, `\H`, host, `\w`, dir, `\W`, base, `\$`, sign, `\u`, user, `\n`, "\n", `\[`, "", `\]`, "",
-		`\e`, "\x1b", `\033`, "\x1b", `\\`, `\`).Replace(ps1)
+	return strings.NewReplacer(`\h`, short, `\H`, host, `\w`, dir, `\W`, base, `\$`, sign, `\u`, user, `\n`, "\n", `\[`,
+		"", `\]`, "", `\e`, "\x1b", `\033`, "\x1b", `\\`, `\`).Replace(ps1)
 }

@@ -149,7 +149,8 @@ func again(f *os.File) (*os.File, error) {
 		return nil, err
 	}
 	copied := -1
-	if e := raw.Control(func(fd uintptr) { copied, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 16) }); e != nil || err != nil {
+	if e := raw.Control(func(fd uintptr) { copied, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 16) }); e != nil ||
+		err != nil {
 		return nil, errors.Join(e, err)
 	}
 	return os.NewFile(uintptr(copied), f.Name()), nil
@@ -177,7 +178,8 @@ func (s *session) opener(ctx context.Context, path string, flag int, perm os.Fil
 	return f, nil
 }
 
-// openFile opens a file as the interpreter does, but gives up with the line that it is for: a named pipe waits for its other side.
+// openFile opens a file as the interpreter does, but gives up with the line that it is for: a named pipe waits for its
+// other side.
 func openFile(ctx context.Context, path string, flag int, perm os.FileMode) (*os.File, error) {
 	full := path
 	if full == "" {

@@ -53,7 +53,8 @@ func (s *session) detach(ctx context.Context, hc interp.HandlerContext, args []s
 	}
 	short := oneLine(source)
 	extra := s.files.extra(hc)
-	cmd := &exec.Cmd{Path: self, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: plain(hc.Stdout), Stderr: plain(hc.Stderr), ExtraFiles: append(extra, script)}
+	cmd := &exec.Cmd{Path: self, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: plain(hc.Stdout),
+		Stderr: plain(hc.Stderr), ExtraFiles: append(extra, script)}
 	cmd.Args = append([]string{"sh", detached, short, strconv.Itoa(3 + len(extra))}, params...)
 	if s.jobs.tty == nil {
 		cmd.Stdin = nil // a script's input is the script's
@@ -113,7 +114,8 @@ func oneLine(source string) string {
 func (s *session) preamble(hc interp.HandlerContext) string {
 	var b strings.Builder
 	for name, v := range hc.Env.Each {
-		if v.Exported && v.Kind == expand.String || !v.IsSet() || !syntax.ValidName(name) || slices.Contains([]string{"UID", "EUID", "GID", "PWD", tableName}, name) {
+		if v.Exported && v.Kind == expand.String || !v.IsSet() || !syntax.ValidName(name) ||
+			slices.Contains([]string{"UID", "EUID", "GID", "PWD", tableName, subshell}, name) {
 			continue
 		}
 		switch v.Kind {
@@ -158,7 +160,8 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 		return err
 	}
 	if group, err := unix.Getpgid(os.Getppid()); err == nil && group == unix.Getpgrp() {
-		signal.Ignore(unix.SIGINT, unix.SIGQUIT) // Ctrl-C is not for what runs beside, and without job control it would get it
+		// Ctrl-C is not for what runs beside, and without job control it would get it
+		signal.Ignore(unix.SIGINT, unix.SIGQUIT)
 	}
 	s.stopInOrder()
 	file, err := s.rewriter.parse(parts[2], "sh")

@@ -3,10 +3,10 @@
 // Package shell is the toolbox's /bin/sh: the interpreter of mvdan.cc/sh with a line editor, history, completion and
 // the behaviour of a terminal's shell.
 //
-// The interpreter runs a shell's program within one process. What needs more is done here: the program is rewritten as it
-// is read ([parse]), so that a command with & becomes a process (this program, started anew with the shell's variables and
-// functions) with an id and, on a terminal, a process group of its own; jobs, fg, bg, wait, kill %1, trap, read -t and
-// descriptors from 3 on are commands of this package.
+// The interpreter runs a shell's program within one process. What needs more is done here: the program is rewritten as
+// it is read ([parse]), so that a command with & becomes a process (this program, started anew with the shell's
+// variables and functions) with an id and, on a terminal, a process group of its own; jobs, fg, bg, wait, kill %1,
+// trap, read -t and descriptors from 3 on are commands of this package.
 //
 // Its law: the prompt comes first, everything else when it is needed; what is typed ahead reaches the program it was
 // typed for, so the editor reads a byte at a time and leaves the rest to the kernel; Ctrl-C ends what runs and never

@@ -102,17 +102,21 @@ func (s *session) missing(hc interp.HandlerContext, name string) error {
 }
 
 // unstartable says why a program that is there does not start.
-func (s *session) unstartable(ctx context.Context, hc interp.HandlerContext, path string, args []string, err error) error {
+func (s *session) unstartable(ctx context.Context, hc interp.HandlerContext, path string, args []string,
+	err error) error {
 	switch {
 	case errors.Is(err, unix.ENOEXEC):
 		// A script without a first line that names its shell.
 		return s.exec(ctx, append([]string{"sh", path}, args[1:]...))
 	case errors.Is(err, fs.ErrNotExist) && path == self:
-		fmt.Fprintf(hc.Stderr, "sh: %s: it is a command of the toolbox, which cannot be started here: /proc is not mounted\n", args[0])
+		fmt.Fprintf(hc.Stderr,
+			"sh: %s: it is a command of the toolbox, which cannot be started here: /proc is not mounted\n", args[0])
 		return interp.ExitStatus(127)
 	case errors.Is(err, fs.ErrNotExist):
 		if _, e := os.Stat(path); e == nil {
-			fmt.Fprintf(hc.Stderr, "sh: %s: the program is there, its interpreter or dynamic linker is not (see: file %s)\n", args[0], path)
+			fmt.Fprintf(hc.Stderr,
+				"sh: %s: the program is there, its interpreter or dynamic linker is not (see: file %s)\n", args[0],
+				path)
 			return interp.ExitStatus(127)
 		}
 	}

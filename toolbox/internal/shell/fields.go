@@ -7,9 +7,9 @@ import "strings"
 // blanks are the separators of which many count as one, and none in front or at the end.
 const blanks = " \t\n"
 
-// splitRead splits what read has read as POSIX has it, into n fields, of which the last one has the rest, or into all if n is 0: a separator
-// that is no blank ends a field, also an empty one. raw: a backslash is a byte like others. The interpreter's own takes all separators
-// for blanks.
+// splitRead splits what read has read as POSIX has it, into n fields, of which the last one has the rest, or into all
+// if n is 0: a separator that is no blank ends a field, also an empty one. raw: a backslash is a byte like others. The
+// interpreter's own takes all separators for blanks.
 func splitRead(text, separators string, raw bool, n int) (fields []string) {
 	s := fieldSplitter{separators: separators}
 	for i := 0; i < len(text); i++ {
@@ -42,7 +42,8 @@ type fieldSplitter struct {
 
 // separates tells whether the byte at i is a separator that is one of those given.
 func (s *fieldSplitter) separates(i int, which string) bool {
-	return !s.quoted[i] && strings.IndexByte(s.separators, s.text[i]) >= 0 && (which == "" || strings.IndexByte(which, s.text[i]) >= 0)
+	return !s.quoted[i] && strings.IndexByte(s.separators, s.text[i]) >= 0 &&
+		(which == "" || strings.IndexByte(which, s.text[i]) >= 0)
 }
 
 func (s *fieldSplitter) skip(which string) {

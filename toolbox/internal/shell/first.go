@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,8 +18,8 @@ import (
 )
 
 // The kernel gives orphans to the first process of their PID namespace. Where that is a container's program, which does
-// not expect them, they would stay there as zombies. So a shell that was put into a PID namespace takes them itself, and
-// one that is a container's first process takes what it leaves behind with it.
+// not expect them, they would stay there as zombies. So a shell that was put into a PID namespace takes them itself,
+// and one that is a container's first process takes what it leaves behind with it.
 
 // entered reports whether this process was put into its PID namespace from outside: its parent cannot be seen.
 func entered() bool { return os.Getppid() == 0 }
@@ -52,6 +53,22 @@ func (s *session) guard() (leave func()) {
 		}
 	}()
 	return leave
+}
+
+// leavesBy tells whether a signal ends this process by what guard has begun.
+func (s *session) leavesBy(sig syscall.Signal) bool {
+	return s.ending != nil && (sig == unix.SIGTERM || sig == unix.SIGHUP) && !s.traps.has(sig)
+}
+
+// send sends a signal. One to this process itself goes to this thread, where it has done what it does when the call is
+// over: another thread would take it while the next command runs already.
+func send(pid int, sig syscall.Signal) error {
+	if pid != os.Getpid() {
+		return unix.Kill(pid, sig)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return unix.Tgkill(pid, unix.Gettid(), sig)
 }
 
 // stat is what /proc says of a process.

@@ -11,7 +11,9 @@ import (
 
 // FuzzRewritten rewrites programs: what was one is one afterwards.
 func FuzzRewritten(f *testing.F) {
-	for _, s := range []string{"a & b & wait $!", "echo $$ $0 >&3 3<f", "x=$(a 3>&1 1>&2 2>&3)", "f() { ls & }; f", "cat <<E\n$!\nE\n", "a | b &", "{ a; } 3>x &", "if a; then b & fi", "echo ${!x} ${$}", "((1&2))"} {
+	for _, s := range []string{"a & b & wait $!", "echo $$ $0 >&3 3<f", "x=$(a 3>&1 1>&2 2>&3)", "f() { ls & }; f", "cat <<E\n$!\nE\n", "a | b &", "{ a; } 3>x &", "if a; then b & fi", "echo ${!x} ${$}", "((1&2))",
+		"trap a TERM; b >f && c | d || x=$(e; f >g) && (h); while i <j; do k=`l`; done >m; n() { o; } 2>p", "trap a TERM; time b >f <<E && c\nx\nE\n! d | e",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

@@ -57,8 +57,8 @@ func (b *job) state() state {
 	return now
 }
 
-// stands tells whether a job is stopped and stays so: nothing of it was continued or killed just now, which is known only once its watcher
-// has seen it. jobs.mu is held, so that no id is anybody else's.
+// stands tells whether a job is stopped and stays so: nothing of it was continued or killed just now, which is known
+// only once its watcher has seen it. jobs.mu is held, so that no id is anybody else's.
 func (b *job) stands() bool {
 	return b.state() == stopped && !slices.ContainsFunc(b.procs, func(p *process) bool {
 		now, ok := readStat(fmt.Sprintf("/proc/%d", p.pid))
@@ -140,7 +140,8 @@ func (j *jobs) suspend() {
 	}
 }
 
-// strike ends the line, a program of which died of Ctrl-C. What the line started about then may have come too late to be sent it.
+// strike ends the line, a program of which died of Ctrl-C. What the line started about then may have come too late to
+// be sent it.
 func (j *jobs) strike(b *job) {
 	if j.cancel == nil {
 		return
@@ -189,7 +190,8 @@ func (j *jobs) start(ctx context.Context, cmd *exec.Cmd, text string) (*job, *pr
 	}
 	p := &process{pid: cmd.Process.Pid}
 	j.running[p.pid] = time.Now()
-	if slices.ContainsFunc(b.procs, func(o *process) bool { return o.state == stopped && o.status.StopSignal() == unix.SIGTSTP }) {
+	if slices.ContainsFunc(b.procs,
+		func(o *process) bool { return o.state == stopped && o.status.StopSignal() == unix.SIGTSTP }) {
 		_ = unix.Kill(p.pid, unix.SIGTSTP) // the others were stopped before this one was there
 	}
 	if b.procs = append(b.procs, p); j.tty != nil && b.group == 0 {
@@ -254,7 +256,8 @@ func (j *jobs) terminal(group int) {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 }
 
-// watch follows a process until it has ended. It looks before it reaps, so that nobody meets an id that is not valid any more.
+// watch follows a process until it has ended. It looks before it reaps, so that nobody meets an id that is not valid
+// any more.
 func (j *jobs) watch(b *job, p *process) {
 	look, take := unix.WEXITED, 0
 	if j.tty != nil { // without job control a stopped program is one that takes its time

@@ -139,7 +139,8 @@ func (j *jobs) find(spec string) (*job, error) {
 	number, err := strconv.Atoi(what)
 	for _, b := range slices.Backward(j.list) {
 		inside, anywhere := strings.CutPrefix(what, "?")
-		if err == nil && b.number == number || err != nil && !anywhere && strings.HasPrefix(b.text, what) || anywhere && strings.Contains(b.text, inside) {
+		if err == nil && b.number == number || err != nil && !anywhere && strings.HasPrefix(b.text, what) ||
+			anywhere && strings.Contains(b.text, inside) {
 			return b, nil
 		}
 	}
@@ -162,7 +163,8 @@ func (s *session) showJobs(hc interp.HandlerContext, args []string) int {
 			case 's':
 				only = int(stopped)
 			default:
-				fmt.Fprintf(hc.Stderr, "jobs: unknown flag -%c: -l with ids, -p ids only, -r that run, -s that are stopped\n", letter)
+				fmt.Fprintf(hc.Stderr,
+					"jobs: unknown flag -%c: -l with ids, -p ids only, -r that run, -s that are stopped\n", letter)
 				return 2
 			}
 		}
@@ -313,7 +315,11 @@ func (s *session) kill(hc interp.HandlerContext, args []string) int {
 			}
 		}
 		if a != "--" && err == nil {
-			err = unix.Kill(pid, sig)
+			err = send(pid, sig)
+		}
+		if err == nil && pid == os.Getpid() && s.leavesBy(sig) {
+			s.jobs.mu.Unlock()
+			select {} // until guard has ended this process
 		}
 		for err == nil && pid == os.Getpid() && s.traps.expects(sig) { // its trap runs before the next command
 			s.jobs.changed.Wait()
@@ -339,7 +345,7 @@ func (s *session) showHistory(hc interp.HandlerContext, args []string) int {
 	if len(args) > 0 {
 		n, err := strconv.Atoi(args[0])
 		if err != nil || n < 0 {
-			fmt.Fprintf(hc.Stderr, "history: %s: a number of lines is wanted, or -c to forget all\n", args[0])
+			fmt.Fprintf(hc.Stderr, "history: %s: expected a number of lines, or -c to forget all\n", args[0])
 			return 2
 		}
 		from = max(0, len(list)-n)

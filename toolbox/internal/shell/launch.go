@@ -19,8 +19,9 @@ import (
 // slowStart is after what time a program that has not started yet is looked at.
 const slowStart = 20 * time.Millisecond
 
-// launch starts a program. Until it runs, the thread that starts it is held up (vfork): if Ctrl-Z stops it before, it and the shell would wait
-// for one another for ever. It is continued then, and stopped once it is the program. The caller holds mu.
+// launch starts a program. Until it runs, the thread that starts it is held up (vfork): if Ctrl-Z stops it before, it
+// and the shell would wait for one another for ever. It is continued then, and stopped once it is the program. The
+// caller holds mu.
 func (j *jobs) launch(cmd *exec.Cmd) error {
 	over, freed := make(chan struct{}), map[int]bool{}
 	var looking sync.WaitGroup
@@ -46,8 +47,8 @@ func (j *jobs) launch(cmd *exec.Cmd) error {
 	return err
 }
 
-// stoppedInStart are the children of this process that are stopped and have not become a program yet: they have the memory of this process
-// still. A child that is a program, or that came as an orphan, may have been stopped on purpose.
+// stoppedInStart are the children of this process that are stopped and have not become a program yet: they have the
+// memory of this process still. A child that is a program, or that came as an orphan, may have been stopped on purpose.
 func stoppedInStart() (pids []int) {
 	own, ok := readStat("/proc/self")
 	if !ok {
@@ -71,8 +72,8 @@ func stoppedInStart() (pids []int) {
 	return pids
 }
 
-// stopInOrder has a shell without job control, which Ctrl-Z stops with what it has started, stop only while it is not starting anything: a
-// program that is being started could not be freed by a shell that is stopped (launch).
+// stopInOrder has a shell without job control, which Ctrl-Z stops with what it has started, stop only while it is not
+// starting anything: a program that is being started could not be freed by a shell that is stopped (launch).
 func (s *session) stopInOrder() {
 	if signal.Ignored(unix.SIGTSTP) {
 		return
@@ -82,8 +83,8 @@ func (s *session) stopInOrder() {
 	go s.stopWhenAsked(stopThread)
 }
 
-// stopWhenAsked stops this process once for all that asked for it before it is stopped, as the kernel does: one that were left would stop it
-// when it has been continued.
+// stopWhenAsked stops this process once for all that asked for it before it is stopped, as the kernel does: one that
+// were left would stop it when it has been continued.
 func (s *session) stopWhenAsked(stop func()) {
 	for range s.asked {
 		s.jobs.mu.Lock()
@@ -110,8 +111,8 @@ func stopThread() {
 	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
 }
 
-// stopNow stops this process as SIGTSTP does that is not caught, and returns when it is continued: at once where there is nobody to continue
-// it, as in a container's first process group.
+// stopNow stops this process as SIGTSTP does that is not caught, and returns when it is continued: at once where there
+// is nobody to continue it, as in a container's first process group.
 func (s *session) stopNow(stop func()) {
 	s.traps.mu.Lock()
 	defer s.traps.mu.Unlock()
@@ -127,16 +128,16 @@ func (s *session) stopNow(stop func()) {
 	_, _ = setAction(unix.SIGTSTP, was) // what could be set can be set back
 }
 
-// action is what is done about a signal, as the kernel has it. The zero value is what the kernel does by itself. Package signal cannot go
-// back to that: after signal.Reset a signal that stops is caught and dropped.
+// action is what is done about a signal, as the kernel has it. The zero value is what the kernel does by itself.
+// Package signal cannot go back to that: after signal.Reset a signal that stops is caught and dropped.
 type action struct {
 	handler, flags, restorer uintptr
 	mask                     uint64
 }
 
 func setAction(sig unix.Signal, to action) (was action, err error) {
-	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&to)), uintptr(unsafe.Pointer(&was)),
-		unsafe.Sizeof(to.mask), 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&to)),
+		uintptr(unsafe.Pointer(&was)), unsafe.Sizeof(to.mask), 0, 0)
 	if errno != 0 {
 		return action{}, errno
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
-// printCommand runs echo or printf. These are not the interpreter's: that one knows no %x, %f or precision, and no bytes that are not UTF-8.
+// printCommand runs echo or printf. These are not the interpreter's: that one knows no %x, %f or precision, and no
+// bytes that are not UTF-8.
 func printCommand(out, errs io.Writer, name string, args []string) int {
 	var b bytes.Buffer
 	code := 0
@@ -83,7 +84,8 @@ func echo(b *bytes.Buffer, args []string) {
 	b.WriteString(end)
 }
 
-// unescape writes a text with its escapes read. zero: octal numbers may have a 0 in front, as \0101. stop: it came to \c.
+// unescape writes a text with its escapes read. zero: octal numbers may have a 0 in front, as \0101. stop: it came to
+// \c.
 func unescape(b *bytes.Buffer, text string, zero bool) (stop bool) {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {

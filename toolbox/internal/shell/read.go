@@ -46,7 +46,7 @@ func parseRead(args []string) (r reading, special bool, err error) {
 			if strings.Contains("tnNdupi", letter) {
 				if letters == "" {
 					if len(args) == 0 {
-						return r, true, fmt.Errorf("-%s wants a value", letter)
+						return r, true, fmt.Errorf("-%s needs a value", letter)
 					}
 					letters, args = args[0], args[1:]
 				}
@@ -63,7 +63,9 @@ func parseRead(args []string) (r reading, special bool, err error) {
 				r.pass = append(r.pass, "-"+letter)
 			case "e":
 			default:
-				return r, true, fmt.Errorf("unknown flag -%s: -r -a -s -p PROMPT -t SECONDS -n BYTES -N BYTES -d END -u DESCRIPTOR", letter)
+				return r, true,
+					fmt.Errorf("unknown flag -%s: -r -a -s -p PROMPT -t SECONDS -n BYTES -N BYTES -d END -u DESCRIPTOR",
+						letter)
 			}
 		}
 	}
@@ -174,7 +176,10 @@ func (r *reading) line(ctx context.Context, in *os.File) (string, int) {
 	defer restore()
 	late := time.Now().Add(r.timeout)
 	var data []byte
-	for {
+	for begun := false; ; begun = true {
+		if begun && r.timeout > 0 && !time.Now().Before(late) { // also while there is ever more
+			return string(data), 128 + int(unix.SIGALRM)
+		}
 		switch r.ready(in, wake, late) {
 		case nothing:
 			return string(data), 128 + int(unix.SIGALRM)

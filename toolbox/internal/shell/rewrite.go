@@ -29,9 +29,10 @@ func stand(n *syntax.ParamExp) string {
 
 // rewriter prepares programs for the interpreter.
 type rewriter struct {
-	traps  bool // some subshell sets a trap: subshells have their own trap on EXIT
-	scoped bool // some program used descriptors from 3 on: subshells get tables of their own
-	last   int  // the number of the pipeline that was rewritten last
+	traps   bool // some subshell sets a trap: subshells have their own trap on EXIT
+	scoped  bool // some program used descriptors from 3 on: subshells get tables of their own
+	signals bool // some program sets traps: they are run between statements
+	last    int  // the number of the pipeline that was rewritten last
 }
 
 // parse reads source and rewrites what the interpreter does in another way than a shell with processes:
@@ -39,7 +40,8 @@ type rewriter struct {
 //   - a command with & becomes a call that starts a process for it, so that $! is a process id;
 //   - redirections of descriptors from 3 on become ones that [session.opener] knows by a mark, and files under /dev/fd;
 //   - subshells, substitutions and the parts of a pipeline get a redirection that gives them descriptors of their own until they end;
-//   - subshells and substitutions get a trap on EXIT of their own.
+//   - subshells and substitutions get a trap on EXIT of their own;
+//   - traps are run before what a statement redirects or substitutes, by a command that is put in.
 func (w *rewriter) parse(source, name string) (*syntax.File, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
 	if err == nil {
@@ -66,6 +68,7 @@ func text(n syntax.Node, options ...syntax.PrinterOption) string {
 func (w *rewriter) rewrite(n syntax.Node) {
 	w.scoped = w.scoped || opensHigh(n)
 	w.traps = w.traps || setsTraps(n)
+	w.signals = w.signals || mentionsTraps(n)
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
@@ -86,6 +89,9 @@ func (w *rewriter) rewrite(n syntax.Node) {
 		}
 		return true
 	})
+	if w.signals {
+		giveWay(n)
+	}
 }
 
 // detach makes a call of a statement with &: its source, the options and the parameters are the call's arguments.
@@ -94,7 +100,8 @@ func detach(st *syntax.Stmt) {
 	inside.Background = false
 	params := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{param("@")}}}}
 	options := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{param("-")}}}}
-	st.Cmd = &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "detach"), quoted(text(&inside)), options, pipefail(), params}}
+	st.Cmd = &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "detach"), quoted(text(&inside)), options,
+		pipefail(), params}}
 	st.Background, st.Negated, st.Redirs = false, false, nil
 }
 

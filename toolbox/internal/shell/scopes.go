@@ -23,8 +23,9 @@ func opensHigh(n syntax.Node) (found bool) {
 	return found
 }
 
-// divide makes a subshell, and the parts of a pipeline, what they are in other shells: exit and return end no more than that part, and
-// its descriptors are its own. The interpreter runs a pipeline's last part in the shell itself, which is of use for read only.
+// divide makes a subshell, and the parts of a pipeline, what they are in other shells: exit and return end no more than
+// that part, and its descriptors are its own. The interpreter runs a pipeline's last part in the shell itself, which is
+// of use for read only.
 func (w *rewriter) divide(st *syntax.Stmt) {
 	switch cmd := st.Cmd.(type) {
 	case *syntax.Subshell:
@@ -65,11 +66,13 @@ func leaves(st *syntax.Stmt) (found bool) {
 	if _, ok := st.Cmd.(*syntax.Subshell); ok {
 		return false
 	}
-	calls([]*syntax.Stmt{st}, func(name *syntax.Word) { found = found || name.Lit() == "exit" || name.Lit() == "return" })
+	calls([]*syntax.Stmt{st},
+		func(name *syntax.Word) { found = found || name.Lit() == "exit" || name.Lit() == "return" })
 	return found
 }
 
-// exitFor makes of return in a subshell what it means there, but for the functions in it: the interpreter knows it in functions only.
+// exitFor makes of return in a subshell what it means there, but for the functions in it: the interpreter knows it in
+// functions only.
 func exitFor(list []*syntax.Stmt) {
 	calls(list, func(name *syntax.Word) {
 		if name.Lit() == "return" {
@@ -113,7 +116,8 @@ func within(verb, number string, list []*syntax.Stmt) *syntax.Stmt {
 }
 
 func scope(verb, number string) *syntax.Redirect {
-	return &syntax.Redirect{Op: syntax.AppOut, Word: &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: marked(verb, number, "")}}}}
+	return &syntax.Redirect{Op: syntax.AppOut,
+		Word: &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: marked(verb, number, "")}}}}
 }
 
 // entering is the call by which a subshell learns of its table, written so that $? may be anything with set -e.
@@ -121,10 +125,11 @@ func entering() *syntax.Stmt {
 	call := func(name string) *syntax.Stmt {
 		return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{literal(name)}}}
 	}
-	return &syntax.Stmt{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: call(inner + "enter"), Y: call(":")}}
+	return &syntax.Stmt{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: call(inner + "enter"), Y: call(inner + "status")}}
 }
 
-// hasEntered tells whether a subshell's commands were rewritten before, as functions are that go along into the background.
+// hasEntered tells whether a subshell's commands were rewritten before, as functions are that go along into the
+// background.
 func hasEntered(list []*syntax.Stmt) bool {
 	and, ok := list[0].Cmd.(*syntax.BinaryCmd)
 	if !ok {

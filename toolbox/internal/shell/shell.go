@@ -26,7 +26,8 @@ func Applets(known func(name string) bool) []applet.Applet {
 	out := []applet.Applet{
 		{Name: "sh", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell", Run: run},
 		{Name: "ash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell", Run: run},
-		{Name: "bash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell, which knows bash's syntax", Run: run},
+		{Name: "bash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]",
+			Short: "The shell, which knows bash's syntax", Run: run},
 	}
 	for name, short := range map[string]string{"echo": "Print the arguments", "printf": "Print arguments by a format"} {
 		out = append(out, applet.Applet{Name: name, Usage: "[ARG]...", Short: short, Run: printApplet})
@@ -35,7 +36,8 @@ func Applets(known func(name string) bool) []applet.Applet {
 		"test": "Check files, texts and numbers; exit code 0 is yes",
 		"[":    "As test, with a ] at the end",
 	} {
-		out = append(out, applet.Applet{Name: name, Usage: "[ARG]...", Short: short, Run: func(c *applet.Call) error { return builtin(c, known) }})
+		out = append(out, applet.Applet{Name: name, Usage: "[ARG]...", Short: short,
+			Run: func(c *applet.Call) error { return builtin(c, known) }})
 	}
 	return out
 }
@@ -47,6 +49,7 @@ type session struct {
 	traps    *traps
 	files    *descriptors
 	rewriter rewriter
+	caughtUp bool        // functions are prepared for traps (catchUp)
 	sourcing atomic.Bool // the next file that is opened is a script for source
 	known    func(string) bool
 	err      io.Writer
@@ -67,7 +70,7 @@ func newSession(known func(string) bool, name string, params ...string) (*sessio
 	})
 	var err error
 	s.runner, err = interp.New(
-		interp.StdIO(os.Stdin, os.Stdout, os.Stderr),
+		interp.StdIO(os.Stdin, os.Stdout, traceless{os.Stderr}),
 		interp.CallHandler(s.call),
 		interp.OpenHandler(s.opener),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
@@ -89,11 +92,12 @@ func sh(c *applet.Call, known func(string) bool) error {
 	}
 	c.Posix()
 	command := c.Bool("c", "run the first argument")
-	interactive := c.Bool("i", "ask for commands although standard input is no terminal")
+	interactive := c.Bool("i", "ask for commands although standard input is not a terminal")
 	stdin := c.Bool("s", "read commands from standard input (the default); the arguments are its parameters")
 	c.Bool("l,login", "does nothing")
 	params := []string{}
-	for _, o := range []struct{ flag, help string }{{"e", "end at the first failure"}, {"u", "unset variables are failures"},
+	for _, o := range []struct{ flag, help string }{{"e", "end at the first failure"},
+		{"u", "unset variables are failures"},
 		{"x", "show commands as they are run"}, {"f", "no file name patterns"}, {"n", "only check the syntax"}} {
 		c.Do(o.flag, o.help, func() { params = append(params, "-"+o.flag) })
 	}
@@ -108,7 +112,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 	switch {
 	case *command:
 		if len(args) == 0 {
-			return applet.Usage("-c wants a command")
+			return applet.Usage("-c needs a command")
 		}
 		source, args = args[0], args[1:]
 		if len(args) > 0 {
@@ -189,18 +193,25 @@ func exit(err error) error {
 // stream runs commands from standard input as they come, and reads no more of it than they need.
 func (s *session) stream() error {
 	var last error
-	for stmts, err := range syntax.NewParser().InteractiveSeq(&bytewise{os.Stdin}) {
+	parser := syntax.NewParser()
+	for stmts, err := range parser.InteractiveSeq(&bytewise{r: os.Stdin}) {
 		if err != nil {
 			return applet.Fail(2, "%w", err)
 		}
+		if parser.Incomplete() { // these come again, with the lines that are theirs
+			continue
+		}
 		for _, stmt := range stmts {
 			s.rewriter.rewrite(stmt)
-			last = s.runner.Run(context.Background(), stmt)
-			if s.runner.Exited() {
-				return exit(last)
-			}
-			if _, ok := interp.IsExitStatus(last); last != nil && !ok {
-				return last
+			s.catchUp()
+			for _, st := range s.rewriter.spaced(stmt) {
+				last = s.runner.Run(context.Background(), st)
+				if s.runner.Exited() {
+					return exit(last)
+				}
+				if _, ok := interp.IsExitStatus(last); last != nil && !ok {
+					return last
+				}
 			}
 		}
 	}
@@ -211,14 +222,25 @@ func (s *session) stream() error {
 // leave runs the EXIT trap.
 func (s *session) leave() { _ = s.runner.Run(context.Background(), &syntax.File{}) }
 
-// bytewise reads one byte at a time: the rest of the input may be a command's.
-type bytewise struct{ r io.Reader }
+// bytewise reads one byte at a time: the rest of the input may be a command's. What does not end with the end of a line
+// is given one, as the parser tells by it that a command is whole.
+type bytewise struct {
+	r    io.Reader
+	last byte
+}
 
 func (b *bytewise) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	return b.r.Read(p[:1])
+	n, err := b.r.Read(p[:1])
+	if n == 0 && err == io.EOF && b.last != '\n' && b.last != 0 {
+		p[0], n, err = '\n', 1, nil
+	}
+	if n > 0 {
+		b.last = p[0]
+	}
+	return n, err
 }
 
 // own before a name means the toolbox's command, whatever PATH has.
@@ -227,10 +249,8 @@ const own = "toolbox:"
 // call takes care of what the interpreter has a name for but no code, and runs the traps of signals that came.
 func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
-	if code := s.traps.take(); code != "" {
-		// The trap is run in the shell itself, and then the command that was next, which finds $? as it was.
-		// Behind &&, the status that is given back ends no script that has set -e.
-		return []string{"eval", fmt.Sprintf("%s\n"+inner+"status %d && :; %s", code, hc.LastExitStatus, quote(args))}, nil
+	if first := s.between(hc, args); first != nil {
+		return first, nil
 	}
 	if _, ok := s.runner.Funcs[args[0]]; ok {
 		return args, nil
@@ -242,7 +262,8 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case "help":
 		return append([]string{own + args[0]}, args[1:]...), nil
 	case "kill":
-		if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "%") || a == strconv.Itoa(os.Getpid()) }) {
+		if slices.ContainsFunc(args,
+			func(a string) bool { return strings.HasPrefix(a, "%") || a == strconv.Itoa(os.Getpid()) }) {
 			return append([]string{inner + "kill"}, args[1:]...), nil
 		}
 		return append([]string{own + "kill"}, args[1:]...), nil
@@ -284,6 +305,27 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
+// between is what a command becomes that runs traps, if it is one: a command of a gap, or any at all if one is due.
+func (s *session) between(hc interp.HandlerContext, args []string) []string {
+	switch args[0] {
+	case inner + "below", inner + "pending", inner + "act", inner + "after":
+		return s.gapCall(hc, args[0])
+	}
+	if below(hc) {
+		if sig := s.traps.ends(); sig != 0 {
+			return exitSubshell(hc, []string{"exit", strconv.Itoa(128 + int(sig))})
+		}
+	}
+	code := s.traps.take(below(hc))
+	if code == "" {
+		return nil
+	}
+	// The trap is run in the shell itself, and then the command that was next, which finds $? as it was.
+	// Behind &&, the status that is given back ends no script that has set -e.
+	set := fmt.Sprintf(inner+"status %d && "+inner+"status; ", hc.LastExitStatus)
+	return []string{"eval", code + "\n" + set + quote(args)}
+}
+
 // mask shows or sets which rights new files do not have.
 func mask(hc interp.HandlerContext, args []string) []string {
 	if len(args) == 1 {
@@ -303,8 +345,8 @@ func mask(hc interp.HandlerContext, args []string) []string {
 
 // limits shows a limit of the processes.
 func limits(hc interp.HandlerContext, args []string) []string {
-	which := map[string]int{"-n": unix.RLIMIT_NOFILE, "-c": unix.RLIMIT_CORE, "-u": unix.RLIMIT_NPROC, "-v": unix.RLIMIT_AS, "-s": unix.RLIMIT_STACK,
-		"-l": unix.RLIMIT_MEMLOCK, "-f": unix.RLIMIT_FSIZE}
+	which := map[string]int{"-n": unix.RLIMIT_NOFILE, "-c": unix.RLIMIT_CORE, "-u": unix.RLIMIT_NPROC,
+		"-v": unix.RLIMIT_AS, "-s": unix.RLIMIT_STACK, "-l": unix.RLIMIT_MEMLOCK, "-f": unix.RLIMIT_FSIZE}
 	flag := "-f"
 	if len(args) > 0 {
 		flag = args[0]
@@ -312,7 +354,8 @@ func limits(hc interp.HandlerContext, args []string) []string {
 	limit, ok := which[flag]
 	var r unix.Rlimit
 	if !ok || len(args) > 1 {
-		fmt.Fprintln(hc.Stderr, "ulimit: only showing a limit is known: -n files, -u processes, -c core, -s stack, -l locked, -v memory, -f file size")
+		fmt.Fprintln(hc.Stderr,
+			"ulimit: only showing a limit is known: -n files, -u processes, -c core, -s stack, -l locked, -v memory, -f file size")
 		return []string{"false"}
 	}
 	if err := unix.Getrlimit(limit, &r); err != nil {

@@ -11,8 +11,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// exitTrap is the variable that has the trap on EXIT of a subshell: the interpreter runs only the shell's own. It is set, if only to
-// nothing, in every subshell of a program in which one sets such a trap.
+// exitTrap is the variable that has the trap on EXIT of a subshell: the interpreter runs only the shell's own. It is
+// set, if only to nothing, in every subshell of a program in which one sets such a trap.
 const exitTrap = "_exit_trap"
 
 // setsTraps tells whether some subshell or substitution of a program sets a trap.
@@ -69,7 +69,8 @@ func keepTrap(action string) []string {
 	return []string{"eval", exitTrap + "=" + quote([]string{action}) + "; trap " + quote([]string{failed}) + "ERR"}
 }
 
-// leaving is the code that ends a subshell: its trap on EXIT, which finds and leaves $? as it is, and then what follows.
+// leaving is the code that ends a subshell: its trap on EXIT, which finds and leaves $? as it is, and then what
+// follows.
 func leaving(hc interp.HandlerContext, status int, follows string) []string {
 	trap := hc.Env.Get(exitTrap).String()
 	if trap == "" {

@@ -18,8 +18,9 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// descriptors are the shell's files from 3 on; the interpreter knows the first three only. The shell has a table of them and
-// every subshell another one, whose name is in a variable: the interpreter gives subshells variables of their own.
+// descriptors are the shell's files from 3 on; the interpreter knows the first three only. The shell has a table of
+// them and every subshell another one, whose name is in a variable: the interpreter gives subshells variables of their
+// own.
 type descriptors struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -86,7 +87,8 @@ func closeAll(files map[int]*os.File) {
 	}
 }
 
-// giveBack ends a redirection and those that came after it: the interpreter ends those of a command in the order they were begun in.
+// giveBack ends a redirection and those that came after it: the interpreter ends those of a command in the order they
+// were begun in.
 func (t *table) giveBack(h *hiding) {
 	if !slices.Contains(t.hidden, h) {
 		return
@@ -100,8 +102,8 @@ func (t *table) giveBack(h *hiding) {
 	}
 }
 
-// mark stands in the name of a file that is none: behind what a redirection opens, before what it is. The interpreter closes such a
-// file when its command has ended, in whatever way: that is when the redirection ends.
+// mark stands in the name of a file that is none: behind what a redirection opens, before what it is. The interpreter
+// closes such a file when its command has ended, in whatever way: that is when the redirection ends.
 const mark = "\x01"
 
 // marked is the end of such a name: a verb, and what it needs to know.
@@ -228,7 +230,8 @@ func (d *descriptors) keep(ctx context.Context, hc interp.HandlerContext, out *s
 	return nil
 }
 
-// enter is the first command of a subshell: from then on it has the table that a redirection made for it. $? stays what it was.
+// enter is the first command of a subshell: from then on it has the table that a redirection made for it. $? stays what
+// it was.
 func enter(hc interp.HandlerContext) string {
 	out, ok := hc.Stdout.(*stream)
 	if !ok {
@@ -279,6 +282,9 @@ func (s *stream) Close() error {
 // plain is where output goes in the end.
 func plain(w io.Writer) io.Writer {
 	for {
+		if t, ok := w.(traceless); ok {
+			return t.File
+		}
 		s, ok := w.(*stream)
 		if !ok {
 			return w

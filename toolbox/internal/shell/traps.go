@@ -24,6 +24,7 @@ import (
 type traps struct {
 	mu      sync.Mutex
 	code    map[syscall.Signal]string // rewritten; empty to ignore the signal
+	below   map[syscall.Signal]bool   // those that a subshell has set, which run where it is seen that they came
 	pending []syscall.Signal
 	came    chan os.Signal // read with mu held only, so that what has come is always either here or pending
 	bell    chan os.Signal // says that something came
@@ -32,17 +33,20 @@ type traps struct {
 }
 
 func newTraps(wake func()) *traps {
-	return &traps{code: map[syscall.Signal]string{}, came: make(chan os.Signal, 16), bell: make(chan os.Signal, 1), wake: wake}
+	return &traps{code: map[syscall.Signal]string{}, below: map[syscall.Signal]bool{}, came: make(chan os.Signal, 16),
+		bell: make(chan os.Signal, 1), wake: wake}
 }
 
-// first is the signal whose trap is to run next, or 0.
-func (t *traps) first() syscall.Signal {
+// first is the signal whose trap is to run next, or 0. That of the shell itself is none to a subshell.
+func (t *traps) first(below bool) syscall.Signal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.pending) == 0 {
-		return 0
+	for _, sig := range t.pending {
+		if !below || t.below[sig] {
+			return sig
+		}
 	}
-	return t.pending[0]
+	return 0
 }
 
 // has tells whether there is a trap for a signal.
@@ -60,21 +64,51 @@ func (t *traps) expects(sig syscall.Signal) bool {
 	return t.code[sig] != "" && !slices.Contains(t.pending, sig)
 }
 
-// take is the code to be run now, for all signals that came: also for one that a program sent, as its last deed, which has just ended.
-func (t *traps) take() string {
+// take is the code to be run now, for all signals that came: also for one that a program sent, as its last deed, which
+// has just ended. In a subshell, those that have their traps from the shell itself are left to it.
+func (t *traps) take(below bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.code) == 0 {
-		return ""
-	}
-	t.deliver()
-	t.gather()
+	t.look()
 	var b strings.Builder
-	for _, sig := range t.pending {
+	t.pending = slices.DeleteFunc(t.pending, func(sig syscall.Signal) bool {
+		if below && !t.below[sig] {
+			return false
+		}
 		b.WriteString(t.code[sig] + "\n")
-	}
-	t.pending = nil
+		return true
+	})
 	return b.String()
+}
+
+// ends is the signal that ends a subshell, or 0: a terminal sends it to the shell and to those alike, and only the
+// shell has a trap for it.
+func (t *traps) ends() syscall.Signal {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look()
+	for _, sig := range t.pending {
+		if (sig == unix.SIGINT || sig == unix.SIGQUIT) && !t.below[sig] {
+			return sig
+		}
+	}
+	return 0
+}
+
+// waiting tells whether take has something.
+func (t *traps) waiting(below bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look()
+	return slices.ContainsFunc(t.pending, func(sig syscall.Signal) bool { return !below || t.below[sig] })
+}
+
+// look notes what has come up to now. The caller holds mu.
+func (t *traps) look() {
+	if len(t.code) > 0 {
+		t.deliver()
+		t.gather()
+	}
 }
 
 // maxUnderWay is how often a signal on its way is looked for again: it is there at once, unless it is blocked.
@@ -89,7 +123,8 @@ func (t *traps) deliver() {
 		runtime.Gosched()
 	}
 	for sig, code := range t.code {
-		if code != "" { // it is caught already: nothing changes but that Stop returns once all that came before is handed on
+		// it is caught already: nothing changes but that Stop returns once all that came before is handed on
+		if code != "" {
 			more := make(chan os.Signal, 1)
 			signal.Notify(more, sig)
 			signal.Stop(more)
@@ -179,7 +214,7 @@ func (s *session) trap(hc interp.HandlerContext, args []string) []string {
 			fmt.Fprintf(hc.Stderr, "trap: %s is not a signal (trap -l lists them)\n", name)
 			return []string{"false"}
 		}
-		s.setTrap(sig, action)
+		s.setTrap(sig, action, below(hc))
 	}
 	if onExit {
 		return keepTrap(action)
@@ -190,7 +225,7 @@ func (s *session) trap(hc interp.HandlerContext, args []string) []string {
 	return theirs
 }
 
-func (s *session) setTrap(sig syscall.Signal, action string) {
+func (s *session) setTrap(sig syscall.Signal, action string, below bool) {
 	t := s.traps
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,6 +233,7 @@ func (s *session) setTrap(sig syscall.Signal, action string) {
 		t.begun = true
 		go t.collect()
 	}
+	t.below[sig] = below
 	switch action {
 	case "-":
 		delete(t.code, sig)
@@ -235,6 +271,7 @@ func (t *traps) show(hc interp.HandlerContext, args []string) {
 		if len(args) > 1 && !slices.Contains(args, name) && !slices.Contains(args, strings.TrimPrefix(name, "SIG")) {
 			continue
 		}
-		fmt.Fprintf(hc.Stdout, "trap -- %s%s\n", quote([]string{strings.TrimSpace(t.code[sig])}), strings.TrimPrefix(name, "SIG"))
+		fmt.Fprintf(hc.Stdout, "trap -- %s%s\n", quote([]string{strings.TrimSpace(t.code[sig])}),
+			strings.TrimPrefix(name, "SIG"))
 	}
 }

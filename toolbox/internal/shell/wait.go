@@ -61,8 +61,8 @@ func (s *session) wait(ctx context.Context, hc interp.HandlerContext, args []str
 			}
 		case ctx.Err() != nil:
 			return 130
-		case s.traps.first() != 0:
-			return 128 + int(s.traps.first())
+		case s.traps.first(below(hc)) != 0:
+			return 128 + int(s.traps.first(below(hc)))
 		case !slices.ContainsFunc(of, func(b *job) bool { return !b.stands() }):
 			return 128 + int(unix.SIGTSTP) // stopped ones would be waited for in vain
 		default:

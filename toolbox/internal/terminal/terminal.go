@@ -156,8 +156,9 @@ func (k *Keys) sequence() (rune, error) {
 		}
 	}
 	if key, ok := map[string]rune{
-		"A": Up, "B": Down, "C": Right, "D": Left, "H": Home, "F": End, "1~": Home, "7~": Home, "4~": End, "8~": End, "5~": PageUp, "6~": PageDown,
-		"3~": Delete, "1;5D": WordLeft, "1;5C": WordRight, "1;3D": WordLeft, "1;3C": WordRight, "5D": WordLeft, "5C": WordRight,
+		"A": Up, "B": Down, "C": Right, "D": Left, "H": Home, "F": End, "1~": Home, "7~": Home, "4~": End, "8~": End,
+		"5~": PageUp, "6~": PageDown, "3~": Delete, "1;5D": WordLeft, "1;5C": WordRight, "1;3D": WordLeft,
+		"1;3C": WordRight, "5D": WordLeft, "5C": WordRight,
 	}[string(seq)]; ok {
 		return key, nil
 	}
@@ -169,7 +170,8 @@ func RuneCells(r rune) int {
 	switch {
 	case unicode.Is(unicode.Mn, r):
 		return 0
-	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
+	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 ||
+		r >= 0xf900 && r <= 0xfaff ||
 		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff):
 		return 2
 	}

@@ -18,7 +18,8 @@ import (
 // awk is POSIX awk: GoAWK does the work.
 func awk(c *applet.Call) error {
 	c.Posix()
-	separator := c.String("F,field-separator", "SEP", " ", "what is between fields: a character or a regular expression")
+	separator := c.String("F,field-separator", "SEP", " ",
+		"what is between fields: a character or a regular expression")
 	vars := c.Strings("v,assign", "NAME=VALUE", "variable set before the program begins; may be repeated")
 	files := c.Strings("f,file", "FILE", "read the program from a file; may be repeated")
 	if err := c.Parse(0, -1); err != nil {
@@ -28,7 +29,8 @@ func awk(c *applet.Call) error {
 	if err != nil {
 		return err
 	}
-	config := &interp.Config{Stdin: c.In, Output: c.Out, Error: c.Err, Argv0: "awk", Args: c.Args, Vars: []string{"FS", *separator}, ShellCommand: shellCommand()}
+	config := &interp.Config{Stdin: c.In, Output: c.Out, Error: c.Err, Argv0: "awk", Args: c.Args,
+		Vars: []string{"FS", *separator}, ShellCommand: shellCommand()}
 	if *separator == "t" { // as POSIX has it
 		config.Vars[1] = "\t"
 	}
@@ -86,7 +88,8 @@ func awkSource(c *applet.Call, files []string) ([]byte, error) {
 	return source, nil
 }
 
-// shellCommand runs what awk's system and pipes ask for: in another file system than its own image's, the toolbox's shell.
+// shellCommand runs what awk's system and pipes ask for: in another file system than its own image's, the toolbox's
+// shell.
 func shellCommand() []string {
 	if sh, err := exec.LookPath("sh"); err == nil {
 		return []string{sh, "-c"}

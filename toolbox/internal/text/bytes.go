@@ -23,15 +23,19 @@ import (
 
 func sums(c *applet.Call) error {
 	check := c.Bool("c,check", "check the sums in these files")
-	quiet, warn := c.Bool("s,status", "with -c: exit code only"), c.Bool("w,warn", "with -c: name the lines that are no sums")
+	quiet, warn := c.Bool("s,status", "with -c: exit code only"),
+		c.Bool("w,warn", "with -c: name the lines that are not sums")
 	c.Bool("b,binary", "does nothing")
 	c.Bool("t,text", "does nothing")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	make := map[string]func() hash.Hash{"md5sum": md5.New, "sha1sum": sha1.New, "sha256sum": sha256.New, "sha512sum": sha512.New}[c.Name]
+	sums := map[string]func() hash.Hash{
+		"md5sum": md5.New, "sha1sum": sha1.New, "sha256sum": sha256.New, "sha512sum": sha512.New,
+	}
+	begin := sums[c.Name]
 	sum := func(r io.Reader) (string, error) {
-		h := make()
+		h := begin()
 		_, err := io.Copy(h, r)
 		return hex.EncodeToString(h.Sum(nil)), err
 	}
@@ -54,7 +58,7 @@ func checkSums(c *applet.Call, list string, r io.Reader, sum func(io.Reader) (st
 		want, file, ok := strings.Cut(string(line), " ")
 		if !ok || len(file) < 2 || file[0] != ' ' && file[0] != '*' {
 			if bad++; warn {
-				c.Warn(fmt.Errorf("%s: this is no line of sums: %s", list, line))
+				c.Warn(fmt.Errorf("%s: this line is not a sum and a name: %s", list, line))
 			}
 			return nil
 		}
@@ -83,10 +87,10 @@ func checkSums(c *applet.Call, list string, r io.Reader, sum func(io.Reader) (st
 	case err != nil:
 		return err
 	case good == 0:
-		return fmt.Errorf("%s: there is no line of sums in it", list)
+		return fmt.Errorf("%s: no line in it is a sum and a name", list)
 	case bad > 0 && !quiet:
 		_ = c.Out.Flush()
-		fmt.Fprintf(c.Err, "%s: %s: %d lines are no sums\n", c.Name, list, bad)
+		fmt.Fprintf(c.Err, "%s: %s: %d lines are not sums\n", c.Name, list, bad)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func cmpFiles(c *applet.Call) error {
 		if len(c.Args) > 2+i {
 			skip, err := applet.ParseAmount(c.Args[2+i])
 			if err != nil || skip < 0 {
-				return applet.Usage("%q is no number of bytes to leave out", c.Args[2+i])
+				return applet.Usage("%q is not a number of bytes to leave out", c.Args[2+i])
 			}
 			if _, err := io.CopyN(io.Discard, r, skip); err != nil && err != io.EOF {
 				return applet.Fail(2, "%w", err)

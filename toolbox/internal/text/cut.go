@@ -62,7 +62,7 @@ func cut(c *applet.Call) error {
 	}
 	text := *fields + *chars + *octets
 	if text == "" || text != *fields && text != *chars && text != *octets {
-		return applet.Usage("one of -f, -c and -b is wanted")
+		return applet.Usage("missing one of -f, -c and -b")
 	}
 	list, err := parseSpans(text)
 	if err != nil {
@@ -185,6 +185,15 @@ func class(name string) (out []rune, err error) {
 	return out, nil
 }
 
+// translation is what a run of tr does with characters.
+type translation struct {
+	table                   map[rune]rune // of the first set: what becomes of them
+	squeezed                map[rune]bool // of which one stands for many
+	to                      []rune        // the second set
+	remove, squeeze, invert bool
+	last                    rune // the last one that was written
+}
+
 func tr(c *applet.Call) error {
 	remove, squeeze := c.Bool("d,delete", "delete"), c.Bool("s,squeeze-repeats", "one in place of many")
 	invert := c.Bool("c,complement", "all that are not in the first set")
@@ -193,7 +202,7 @@ func tr(c *applet.Call) error {
 		return err
 	}
 	if len(c.Args) == 1 && !*remove && !*squeeze {
-		return applet.Usage("a second set is wanted")
+		return applet.Usage("missing second set")
 	}
 	from, err := set(c.Args[0])
 	var to []rune
@@ -206,25 +215,26 @@ func tr(c *applet.Call) error {
 	if len(c.Args) == 2 && len(to) == 0 && !*remove {
 		return applet.Usage("the second set is empty")
 	}
-	table := map[rune]rune{}
+	t := &translation{table: map[rune]rune{}, squeezed: map[rune]bool{}, to: to, remove: *remove, squeeze: *squeeze,
+		invert: *invert, last: -1}
 	for i, r := range from {
-		table[r] = r
+		t.table[r] = r
 		if len(to) > 0 && !*remove {
-			table[r] = to[min(i, len(to)-1)]
+			t.table[r] = to[min(i, len(to)-1)]
 		}
 	}
-	squeezed := map[rune]bool{}
-	for _, r := range from {
-		squeezed[r] = true
-	}
+	of := from
 	if len(to) > 0 {
-		clear(squeezed)
-		for _, r := range to {
-			squeezed[r] = true
-		}
+		of = to
 	}
-	in := bufio.NewReader(c.In)
-	last := rune(-1)
+	for _, r := range of {
+		t.squeezed[r] = true
+	}
+	return t.copy(c.Out, bufio.NewReader(c.In))
+}
+
+// copy translates all that comes.
+func (t *translation) copy(out *bufio.Writer, in *bufio.Reader) error {
 	for {
 		r, size, err := in.ReadRune()
 		if err == io.EOF {
@@ -240,28 +250,38 @@ func tr(c *applet.Call) error {
 			raw, _ = in.ReadByte()
 			r = -2 - rune(raw)
 		}
-		mapped, hit := table[r]
-		if hit == *invert {
-			mapped, hit = r, false
-		} else if hit = true; *invert {
-			if mapped = r; len(to) > 0 && !*remove {
-				mapped = to[len(to)-1]
-			}
-		}
-		if hit && *remove {
+		mapped, kept := t.translate(r)
+		if !kept {
 			continue
 		}
-		if inSet := squeezed[mapped] || *invert && len(to) == 0 && hit; *squeeze && inSet && mapped == last {
-			continue
-		}
-		last = mapped
 		if mapped == r && bad {
-			err = c.Out.WriteByte(raw)
+			err = out.WriteByte(raw)
 		} else {
-			_, err = c.Out.WriteRune(mapped)
+			_, err = out.WriteRune(mapped)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// translate says what becomes of a character; not kept: it is left out.
+func (t *translation) translate(r rune) (mapped rune, kept bool) {
+	mapped, hit := t.table[r]
+	if hit == t.invert {
+		mapped, hit = r, false
+	} else if hit = true; t.invert {
+		if mapped = r; len(t.to) > 0 && !t.remove {
+			mapped = t.to[len(t.to)-1]
+		}
+	}
+	if hit && t.remove {
+		return 0, false
+	}
+	inSet := t.squeezed[mapped] || t.invert && len(t.to) == 0 && hit
+	if t.squeeze && inSet && mapped == t.last {
+		return 0, false
+	}
+	t.last = mapped
+	return mapped, true
 }

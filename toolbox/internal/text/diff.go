@@ -34,12 +34,17 @@ func diff(c *applet.Call) error {
 	d := &differ{Call: c}
 	context := c.Int("U,unified", "N", 3, "N lines around each change")
 	c.Bool("u", "does nothing: the format is always that one")
-	d.brief, d.same = c.Bool("q,brief", "say only that files differ"), c.Bool("s,report-identical-files", "say also that they do not")
-	d.recursive, d.absent = c.Bool("r,recursive", "folders with all below them"), c.Bool("N,new-file", "a file that is not there is empty")
-	d.text, d.foldCase = c.Bool("a,text", "binary files are text"), c.Bool("i,ignore-case", "upper and lower case are the same")
-	d.foldBlanks, d.noBlanks = c.Bool("b,ignore-space-change", "blanks are as good as one"), c.Bool("w,ignore-all-space", "blanks do not count")
+	d.brief, d.same = c.Bool("q,brief", "say only that files differ"),
+		c.Bool("s,report-identical-files", "say also that they do not")
+	d.recursive, d.absent = c.Bool("r,recursive", "folders with all below them"),
+		c.Bool("N,new-file", "a file that is not there is empty")
+	d.text, d.foldCase = c.Bool("a,text", "binary files are text"),
+		c.Bool("i,ignore-case", "upper and lower case are the same")
+	d.foldBlanks, d.noBlanks = c.Bool("b,ignore-space-change", "blanks are as good as one"),
+		c.Bool("w,ignore-all-space", "blanks do not count")
 	d.blankLine = c.Bool("B,ignore-blank-lines", "empty lines do not count")
-	d.expand, d.indent = c.Bool("t,expand-tabs", "print blanks for tabs"), c.Bool("T,initial-tab", "print a tab before each line")
+	d.expand, d.indent = c.Bool("t,expand-tabs", "print blanks for tabs"),
+		c.Bool("T,initial-tab", "print a tab before each line")
 	c.Bool("d,minimal", "does nothing: few lines are always looked for")
 	labels := c.Strings("L,label", "TEXT", "what to call the first and, if given again, the second file")
 	if err := c.Parse(2, 2); err != nil {
@@ -165,7 +170,8 @@ func (d *differ) files(a, b string) error {
 	before, after := slices.Collect(strings.Lines(string(x))), slices.Collect(strings.Lines(string(y)))
 	groups := difflib.NewMatcher(d.keys(before), d.keys(after)).GetGroupedOpCodes(d.context)
 	groups = slices.DeleteFunc(groups, func(g []difflib.OpCode) bool {
-		return !slices.ContainsFunc(g, func(o difflib.OpCode) bool { return o.Tag != 'e' && !d.blank(before[o.I1:o.I2], after[o.J1:o.J2]) })
+		return !slices.ContainsFunc(g,
+			func(o difflib.OpCode) bool { return o.Tag != 'e' && !d.blank(before[o.I1:o.I2], after[o.J1:o.J2]) })
 	})
 	if len(groups) == 0 {
 		return nil // but for what does not count

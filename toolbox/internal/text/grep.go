@@ -46,9 +46,11 @@ func grep(c *applet.Call) error {
 	c.Do("F,fixed-strings", "plain text", func() { fixed = true })
 	fold := c.Bool("i,ignore-case", "upper and lower case are the same")
 	c.Do("y", "as -i", func() { *fold = true })
-	g.invert, g.only = c.Bool("v,invert-match", "lines that do not match"), c.Bool("o,only-matching", "the matching parts only")
+	g.invert, g.only = c.Bool("v,invert-match", "lines that do not match"),
+		c.Bool("o,only-matching", "the matching parts only")
 	g.count, g.list = c.Bool("c,count", "number of lines only"), c.Bool("l,files-with-matches", "names of files only")
-	g.without, g.quiet = c.Bool("L,files-without-match", "names of files without one"), c.Bool("q,quiet", "exit code only")
+	g.without, g.quiet = c.Bool("L,files-without-match", "names of files without one"),
+		c.Bool("q,quiet", "exit code only")
 	g.number, g.silent = c.Bool("n,line-number", "line numbers"), c.Bool("s,no-messages", "no messages about files")
 	word, whole := c.Bool("w,word-regexp", "whole words"), c.Bool("x,line-regexp", "whole lines")
 	recursive := c.Bool("r,recursive", "all files below folders")
@@ -57,7 +59,8 @@ func grep(c *applet.Call) error {
 	c.Do("z,null-data", "lines end in a byte 0", func() { g.end = 0 })
 	with, never := c.Bool("H,with-filename", "file names always"), c.Bool("h,no-filename", "no file names")
 	g.text, g.noBinary = c.Bool("a,text", "binary files are text"), c.Bool("I", "leave binary files out")
-	after, before := c.Int("A,after-context", "N", -1, "N lines after"), c.Int("B,before-context", "N", -1, "N lines before")
+	after, before := c.Int("A,after-context", "N", -1, "N lines after"),
+		c.Int("B,before-context", "N", -1, "N lines before")
 	around := c.Int("C,context", "N", 0, "N lines before and after")
 	most := c.Int("m,max-count", "N", 1<<62, "stop after N lines of a file")
 	patterns := c.Strings("e,regexp", "PATTERN", "pattern; may be repeated")
@@ -82,7 +85,8 @@ func grep(c *applet.Call) error {
 	if err := g.patterns(*patterns, *files, extended, fixed, *fold, *word, *whole); err != nil {
 		return err
 	}
-	g.before, g.after, g.most, g.color = max(*before, *around*b2i(*before < 0)), max(*after, *around*b2i(*after < 0)), *most, *color
+	g.before, g.after, g.most, g.color = max(*before, *around*b2i(*before < 0)), max(*after, *around*b2i(*after < 0)),
+		*most, *color
 	g.include, g.exclude, g.excludeDir = *include, *exclude, *excludeDir
 	g.names = (*with || len(c.Args) > 1 || *recursive) && !*never
 	switch {
@@ -128,7 +132,7 @@ func (g *grepper) patterns(given, files []string, extended, fixed, fold, word, w
 	}
 	if len(given) == 0 && len(files) == 0 {
 		if len(g.Args) == 0 {
-			return applet.Usage("a pattern is missing")
+			return applet.Usage("missing pattern")
 		}
 		given, g.Args = []string{g.Args[0]}, g.Args[1:]
 	}
@@ -176,7 +180,8 @@ func (g *grepper) path(name string, recursive bool) bool {
 	return g.folder(name, map[string]bool{})
 }
 
-// folder looks into all files below a folder. above are the folders it is in, by their real names, which a link may lead back to.
+// folder looks into all files below a folder. above are the folders it is in, by their real names, which a link may
+// lead back to.
 func (g *grepper) folder(name string, above map[string]bool) bool {
 	ok := true
 	if g.follow {
@@ -248,7 +253,8 @@ func (g *grepper) file(name string) error {
 func (g *grepper) find(line []byte) []int {
 	var best []int
 	for _, re := range g.match {
-		if at := re.FindIndex(line); at != nil && (best == nil || at[0] < best[0] || at[0] == best[0] && at[1] > best[1]) {
+		if at := re.FindIndex(line); at != nil && (best == nil || at[0] < best[0] ||
+			at[0] == best[0] && at[1] > best[1]) {
 			best = at
 		}
 	}

@@ -57,7 +57,8 @@ func hexdump(c *applet.Call) error {
 	} {
 		c.Do(f.flag, f.help, func() { form = f.form })
 	}
-	most, from := c.Amount("n,length", "N", -1, "only N bytes"), c.Amount("s,skip", "N", 0, "leave the first N bytes out")
+	most, from := c.Amount("n,length", "N", -1, "only N bytes"),
+		c.Amount("s,skip", "N", 0, "leave the first N bytes out")
 	all := c.Bool("v,no-squeezing", "show equal lines too")
 	if err := c.Parse(0, -1); err != nil {
 		return err
@@ -82,7 +83,8 @@ func hexdump(c *applet.Call) error {
 	}
 	return dump(c, r, *from, *all, func(at int64, part []byte) {
 		if canonical {
-			c.Printf("%08x  %-23s  %-23s  |%s|\n", at, hexBytes(part[:min(len(part), 8)], 1), hexBytes(part[min(len(part), 8):], 1), printable(part))
+			c.Printf("%08x  %-23s  %-23s  |%s|\n", at, hexBytes(part[:min(len(part), 8)], 1),
+				hexBytes(part[min(len(part), 8):], 1), printable(part))
 			return
 		}
 		var b strings.Builder

@@ -42,7 +42,8 @@ func jq(c *applet.Call) error {
 		names, help string
 		to          *bool
 	}{
-		{"r,raw-output", "print strings as they are, not as JSON", &f.raw}, {"j,join-output", "as -r, and no line ends", &f.joined},
+		{"r,raw-output", "print strings as they are, not as JSON", &f.raw},
+		{"j,join-output", "as -r, and no line ends", &f.joined},
 		{"a,ascii-output", "nothing but ASCII", &f.ascii}, {"c,compact-output", "a line for each value", &f.compact},
 		{"e,exit-status", "exit code 1 if the last value was false or null, 4 if there was none", &f.status},
 		{"n,null-input", "read no input: the query takes it with input and inputs", &f.none},
@@ -57,8 +58,10 @@ func jq(c *applet.Call) error {
 	c.Bool("M,monochrome-output", "does nothing: there are no colours")
 	c.Bool("C,color-output", "does nothing: there are no colours")
 	for _, o := range [][2]string{ // they are taken out above, and are here for the help
-		{"arg", "NAME TEXT: $NAME is a string"}, {"argjson", "NAME JSON: $NAME is that value"}, {"rawfile", "NAME FILE: $NAME is the file's text"},
-		{"slurpfile", "NAME FILE: $NAME is the array of the file's values"}, {"args", "TEXT...: strings for $ARGS.positional"},
+		{"arg", "NAME TEXT: $NAME is a string"}, {"argjson", "NAME JSON: $NAME is that value"},
+		{"rawfile", "NAME FILE: $NAME is the file's text"},
+		{"slurpfile", "NAME FILE: $NAME is the array of the file's values"},
+		{"args", "TEXT...: strings for $ARGS.positional"},
 		{"jsonargs", "JSON...: values for $ARGS.positional"},
 	} {
 		c.Do(","+o[0], o[1], func() {})
@@ -89,7 +92,7 @@ func (f *jqFlags) variables(args []string) (rest []string, err error) {
 			continue
 		}
 		if len(args) < 3 {
-			return nil, applet.Usage("%s wants a name and a value", kind)
+			return nil, applet.Usage("%s needs a name and a value", kind)
 		}
 		name, value := args[1], any(args[2])
 		args = args[3:]
@@ -141,7 +144,7 @@ func (f *jqFlags) positional(args []string, query bool) (rest []string, err erro
 func oneJSON(text string) (any, error) {
 	all, err := slurp(json.NewDecoder(strings.NewReader(text)))
 	if err == nil && len(all) != 1 {
-		err = fmt.Errorf("%q is %d JSON values, and one is wanted", text, len(all))
+		err = fmt.Errorf("%q is %d JSON values, expected one", text, len(all))
 	}
 	if err != nil {
 		return nil, err
@@ -195,8 +198,8 @@ func (f *jqFlags) compile(c *applet.Call, file string) (func(*applet.Call) error
 	}
 	f.names = append(f.names, "$ARGS")
 	f.values = append(f.values, map[string]any{"named": f.named, "positional": f.list})
-	code, err := gojq.Compile(parsed, gojq.WithEnvironLoader(os.Environ), gojq.WithVariables(f.names), gojq.WithInputIter(in),
-		gojq.WithFunction("input_filename", 0, 0, func(any, []any) any { return in.name() }),
+	code, err := gojq.Compile(parsed, gojq.WithEnvironLoader(os.Environ), gojq.WithVariables(f.names),
+		gojq.WithInputIter(in), gojq.WithFunction("input_filename", 0, 0, func(any, []any) any { return in.name() }),
 		gojq.WithFunction("debug", 0, 0, func(v any, _ []any) any { return f.debug(c, v) }),
 		gojq.WithFunction("stderr", 0, 0, func(v any, _ []any) any { return f.stderr(c, v) }))
 	if err != nil {

@@ -65,15 +65,18 @@ func translate(pattern string, extended bool) (string, error) {
 			}
 		case ch == '*' && was && !extended:
 			b.WriteString(`\*`)
-		case ch == '*' && was, ch == '*' && i > 0 && pattern[i-1] == '*' && repeats(b.String()): // nothing more than there is
+		// nothing more than there is
+		case ch == '*' && was, ch == '*' && i > 0 && pattern[i-1] == '*' && repeats(b.String()):
 			start = was
-		case ch == '^' && !extended && !was, ch == '$' && !extended && i+1 < len(pattern) && !strings.HasPrefix(pattern[i+1:], `\)`) && !strings.HasPrefix(pattern[i+1:], `\|`):
+		case ch == '^' && !extended && !was, ch == '$' && !extended && i+1 < len(pattern) &&
+			!strings.HasPrefix(pattern[i+1:], `\)`) && !strings.HasPrefix(pattern[i+1:], `\|`):
 			b.WriteByte('\\')
 			b.WriteByte(ch)
 		case !extended && strings.IndexByte("(){}|+?", ch) >= 0:
 			b.WriteByte('\\')
 			b.WriteByte(ch)
-		case ch == '{' && (i+1 == len(pattern) || pattern[i+1] < '0' || pattern[i+1] > '9') && !strings.HasPrefix(pattern[i+1:], ","):
+		case ch == '{' && (i+1 == len(pattern) || pattern[i+1] < '0' || pattern[i+1] > '9') &&
+			!strings.HasPrefix(pattern[i+1:], ","):
 			b.WriteString(`\{`)
 		default:
 			b.WriteByte(ch)

@@ -88,7 +88,7 @@ func sed(c *applet.Call) error {
 	}
 	if len(*scripts) == 0 {
 		if len(c.Args) == 0 {
-			return applet.Usage("a script is missing")
+			return applet.Usage("missing script")
 		}
 		*scripts, c.Args = c.Args[:1], c.Args[1:]
 	}

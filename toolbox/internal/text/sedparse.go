@@ -35,7 +35,7 @@ func (p *sedParser) parse() ([]*sedCommand, error) {
 			return nil, err
 		}
 		if p.at == len(p.text) {
-			return nil, errors.New("a command is missing")
+			return nil, errors.New("missing command")
 		}
 		c.name = p.text[p.at]
 		p.at++
@@ -79,7 +79,7 @@ func (p *sedParser) addresses(c *sedCommand) (err error) {
 			return err
 		}
 		if c.to == nil {
-			return errors.New("the second address is missing")
+			return errors.New("missing second address")
 		}
 	}
 	p.skip(" \t")
@@ -110,7 +110,7 @@ func (p *sedParser) address() (*sedAddress, error) {
 		p.at++
 		n, ok := p.number()
 		if !ok {
-			return nil, errors.New("a number is wanted behind +")
+			return nil, errors.New("missing number after +")
 		}
 		return &sedAddress{line: n, plus: true}, nil
 	case ch >= '0' && ch <= '9':
@@ -265,7 +265,7 @@ func (c *sedCommand) openFile(name string) (err error) {
 
 func (p *sedParser) substitution(c *sedCommand) error {
 	if p.at == len(p.text) {
-		return errors.New("s wants a pattern")
+		return errors.New("s needs a pattern")
 	}
 	delim := p.text[p.at]
 	p.at++
@@ -306,7 +306,7 @@ func (p *sedParser) substitution(c *sedCommand) error {
 
 func (p *sedParser) transliteration(c *sedCommand) error {
 	if p.at == len(p.text) {
-		return errors.New("y wants characters")
+		return errors.New("y needs characters")
 	}
 	delim := p.text[p.at]
 	p.at++
@@ -321,7 +321,7 @@ func (p *sedParser) transliteration(c *sedCommand) error {
 	plain := strings.NewReplacer(`\n`, "\n", `\\`, `\`, `\t`, "\t")
 	c.text, c.with = plain.Replace(from), plain.Replace(to)
 	if utf8.RuneCountInString(c.text) != utf8.RuneCountInString(c.with) {
-		return errors.New("y wants as many characters on both sides")
+		return errors.New("y needs as many characters on both sides")
 	}
 	return nil
 }

@@ -125,7 +125,8 @@ func (s *sedder) do(c *sedCommand) error {
 	return nil
 }
 
-// unambiguous is what l prints: escapes in place of control characters and of bytes that are not ASCII, and $ at the end.
+// unambiguous is what l prints: escapes in place of control characters and of bytes that are not ASCII, and $ at the
+// end.
 func unambiguous(line []byte) []byte {
 	var b []byte
 	for _, ch := range line {

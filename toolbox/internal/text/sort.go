@@ -25,24 +25,24 @@ type sortKey struct {
 	general, months, dictionary, printing              bool
 }
 
+// sorting is one run of sort.
+type sorting struct {
+	*applet.Call
+	all                           sortKey // of options that are no key's own
+	keys                          []sortKey
+	sep                           string
+	unique, stable, check, silent bool
+	end                           byte // of a line
+}
+
 func sortLines(c *applet.Call) error {
-	var all sortKey
-	c.Do("n,numeric-sort", "as numbers", func() { all.numeric = true })
-	c.Do("g,general-numeric-sort", "as numbers, which may be written as 1e3", func() { all.general = true })
-	c.Do("M,month-sort", "as months: JAN before FEB", func() { all.months = true })
-	c.Do("d,dictionary-order", "letters, digits and blanks count only", func() { all.dictionary = true })
-	c.Do("i,ignore-nonprinting", "printable characters count only", func() { all.printing = true })
-	c.Do("h,human-numeric-sort", "as sizes: 2K before 1M", func() { all.human = true })
-	c.Do("V,version-sort", "as versions: 1.9 before 1.10", func() { all.version = true })
-	c.Do("r,reverse", "backwards", func() { all.reverse = true })
-	c.Do("f,ignore-case", "upper and lower case are the same", func() { all.fold = true })
-	c.Do("b,ignore-leading-blanks", "leave blanks at the front out", func() { all.blank = true })
+	s := &sorting{Call: c, end: '\n'}
+	s.order()
 	unique := c.Bool("u,unique", "of equal lines the first only")
 	stable := c.Bool("s,stable", "equal lines keep their order")
-	check, silent := c.Bool("c,check", "only check whether it is sorted"), false
-	c.Do("C", "as -c, without a message", func() { *check, silent = true, true })
-	end := byte('\n')
-	c.Do("z,zero-terminated", "lines end in a byte 0", func() { end = 0 })
+	check := c.Bool("c,check", "only check whether it is sorted")
+	c.Do("C", "as -c, without a message", func() { *check, s.silent = true, true })
+	c.Do("z,zero-terminated", "lines end in a byte 0", func() { s.end = 0 })
 	c.Do("m,merge", "files are sorted already (does nothing)", func() {})
 	sep := c.String("t,field-separator", "CHAR", "", "what stands between fields; default blanks")
 	specs := c.Strings("k,key", "FROM[,TO]", "sort by these fields, for example 2, 2,3 or 2.3,2.5nr")
@@ -56,71 +56,114 @@ func sortLines(c *applet.Call) error {
 	if utf8.RuneCountInString(*sep) > 1 {
 		return applet.Usage("the separator %q is more than one character", *sep)
 	}
-	var keys []sortKey
-	for _, s := range *specs {
-		k, err := parseKey(s)
+	s.unique, s.stable, s.check, s.sep = *unique, *stable, *check, *sep
+	if err := s.readKeys(*specs); err != nil {
+		return err
+	}
+	lines, err := s.read()
+	if err != nil {
+		return err
+	}
+	if s.check {
+		return s.outOfOrder(lines)
+	}
+	slices.SortStableFunc(lines, s.byAll)
+	if s.unique {
+		lines = slices.CompactFunc(lines, func(a, b string) bool { return s.byKeys(a, b) == 0 })
+	}
+	return s.write(*out, lines)
+}
+
+// order declares the options that say how lines compare.
+func (s *sorting) order() {
+	all := &s.all
+	s.Do("n,numeric-sort", "as numbers", func() { all.numeric = true })
+	s.Do("g,general-numeric-sort", "as numbers, which may be written as 1e3", func() { all.general = true })
+	s.Do("M,month-sort", "as months: JAN before FEB", func() { all.months = true })
+	s.Do("d,dictionary-order", "letters, digits and blanks count only", func() { all.dictionary = true })
+	s.Do("i,ignore-nonprinting", "printable characters count only", func() { all.printing = true })
+	s.Do("h,human-numeric-sort", "as sizes: 2K before 1M", func() { all.human = true })
+	s.Do("V,version-sort", "as versions: 1.9 before 1.10", func() { all.version = true })
+	s.Do("r,reverse", "backwards", func() { all.reverse = true })
+	s.Do("f,ignore-case", "upper and lower case are the same", func() { all.fold = true })
+	s.Do("b,ignore-leading-blanks", "leave blanks at the front out", func() { all.blank = true })
+}
+
+// readKeys reads what was given with -k. A key that says nothing of how it compares does as all lines do.
+func (s *sorting) readKeys(specs []string) error {
+	for _, spec := range specs {
+		k, err := parseKey(spec)
 		if err != nil {
 			return applet.Usage("%v", err)
 		}
 		if !k.own {
 			from, fromChar, to, toChar := k.from, k.fromChar, k.to, k.toChar
-			k = all
+			k = s.all
 			k.from, k.fromChar, k.to, k.toChar = from, fromChar, to, toChar
 		}
-		keys = append(keys, k)
+		s.keys = append(s.keys, k)
 	}
-	if len(keys) == 0 {
-		keys = []sortKey{all}
+	if len(s.keys) == 0 {
+		s.keys = []sortKey{s.all}
 	}
-	var lines []string
-	if len(c.Args) == 0 {
-		c.Args = []string{"-"}
+	return nil
+}
+
+// read returns the lines of all files, or none: a part of the input is not sorted in place of all.
+func (s *sorting) read() (lines []string, err error) {
+	if len(s.Args) == 0 {
+		s.Args = []string{"-"}
 	}
-	for _, name := range c.Args { // a part of the input is not sorted in place of all
-		r, err := c.Open(name)
+	for _, name := range s.Args {
+		r, err := s.Open(name)
 		if err == nil {
-			err = applet.Parts(r, end, func(l []byte, _ bool) error { lines = append(lines, string(l)); return nil })
+			err = applet.Parts(r, s.end, func(l []byte, _ bool) error { lines = append(lines, string(l)); return nil })
 			r.Close()
 		}
 		if err != nil {
-			return applet.Fail(2, "%w", err)
+			return nil, applet.Fail(2, "%w", err)
 		}
 	}
-	byKeys := func(a, b string) int {
-		for _, k := range keys {
-			if by := k.compare(k.part(a, *sep), k.part(b, *sep)); by != 0 {
-				return by
+	return lines, nil
+}
+
+func (s *sorting) byKeys(a, b string) int {
+	for _, k := range s.keys {
+		if by := k.compare(k.part(a, s.sep), k.part(b, s.sep)); by != 0 {
+			return by
+		}
+	}
+	return 0
+}
+
+// byAll has whole lines compare where keys are equal.
+func (s *sorting) byAll(a, b string) int {
+	by := s.byKeys(a, b)
+	if by == 0 && !s.stable && !s.unique {
+		if by = cmp.Compare(a, b); s.all.reverse {
+			by = -by
+		}
+	}
+	return by
+}
+
+// outOfOrder is what -c finds.
+func (s *sorting) outOfOrder(lines []string) error {
+	for i := 1; i < len(lines); i++ {
+		if by := s.byAll(lines[i-1], lines[i]); by > 0 || by == 0 && s.unique {
+			if s.silent {
+				return applet.Exit(1)
 			}
+			return applet.Fail(1, "line %d is out of order: %s", i+1, lines[i])
 		}
-		return 0
 	}
-	byAll := func(a, b string) int {
-		by := byKeys(a, b)
-		if by == 0 && !*stable && !*unique {
-			if by = cmp.Compare(a, b); all.reverse {
-				by = -by
-			}
-		}
-		return by
-	}
-	if *check {
-		for i := 1; i < len(lines); i++ {
-			if by := byAll(lines[i-1], lines[i]); by > 0 || by == 0 && *unique {
-				if silent {
-					return applet.Exit(1)
-				}
-				return applet.Fail(1, "line %d is out of order: %s", i+1, lines[i])
-			}
-		}
-		return nil
-	}
-	slices.SortStableFunc(lines, byAll)
-	if *unique {
-		lines = slices.CompactFunc(lines, func(a, b string) bool { return byKeys(a, b) == 0 })
-	}
-	to := c.Out
-	if *out != "" {
-		f, err := os.Create(*out)
+	return nil
+}
+
+func (s *sorting) write(file string, lines []string) error {
+	to := s.Out
+	if file != "" {
+		f, err := os.Create(file)
 		if err != nil {
 			return applet.Fail(2, "%w", err)
 		}
@@ -129,7 +172,7 @@ func sortLines(c *applet.Call) error {
 	}
 	for _, l := range lines {
 		_, _ = to.WriteString(l) // a failure shows when it is flushed
-		_ = to.WriteByte(end)
+		_ = to.WriteByte(s.end)
 	}
 	return to.Flush()
 }
@@ -217,7 +260,8 @@ func (k sortKey) part(line, sep string) string {
 	}
 	if k.dictionary || k.printing {
 		line = strings.Map(func(r rune) rune {
-			if k.dictionary && r != ' ' && r != '\t' && !unicode.IsLetter(r) && !unicode.IsDigit(r) || k.printing && !unicode.IsPrint(r) {
+			if k.dictionary && r != ' ' && r != '\t' && !unicode.IsLetter(r) && !unicode.IsDigit(r) ||
+				k.printing && !unicode.IsPrint(r) {
 				return -1
 			}
 			return r
@@ -310,7 +354,8 @@ func month(text string) int {
 	if len(text) < 3 {
 		return 0
 	}
-	return 1 + slices.Index([]string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}, text[:3])
+	return 1 + slices.Index([]string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV",
+		"DEC"}, text[:3])
 }
 
 func humanSize(text string) float64 {

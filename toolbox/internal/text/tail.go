@@ -184,8 +184,8 @@ func endOfStream(c *applet.Call, f io.Reader, n int64, lines bool) error {
 	}
 }
 
-// watchFiles prints what files get. Events wake it; as a file may be written by way of another mount, of which there are
-// no events, it looks every second besides.
+// watchFiles prints what files get. Events wake it; as a file may be written by way of another mount, of which there
+// are no events, it looks every second besides.
 func watchFiles(c *applet.Call, files []*follower, byName, names bool) error {
 	events, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {

@@ -12,26 +12,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shapes are the arguments of calls, a letter each: p path, d number, x address or bits, o mode, F flags of open, D folder,
-// s text of the length that follows, r text that was read, a socket address, v list of texts. Other calls show numbers.
+// shapes are the arguments of calls, a letter each: p path, d number, x address or bits, o mode, F flags of open, D
+// folder, s text of the length that follows, r text that was read, a socket address, v list of texts. Other calls show
+// numbers.
 func shapes() map[string]string {
 	return map[string]string{
-		"open": "pFo", "openat": "DpFo", "openat2": "Dpxd", "creat": "po", "close": "d", "read": "drd", "write": "dsd", "pread64": "drdd", "pwrite64": "dsdd",
-		"stat": "px", "lstat": "px", "fstat": "dx", "newfstatat": "Dpxx", "fstatat": "Dpxx", "statx": "Dpxxx", "access": "px", "faccessat": "Dpx", "faccessat2": "Dpxx",
-		"execve": "pvx", "execveat": "Dpvxx", "readlink": "prd", "readlinkat": "Dprd", "unlink": "p", "unlinkat": "Dpx", "mkdir": "po", "mkdirat": "Dpo",
-		"rmdir": "p", "rename": "pp", "renameat": "DpDp", "renameat2": "DpDpx", "link": "pp", "linkat": "DpDpx", "symlink": "pp", "symlinkat": "pDp",
-		"chdir": "p", "chroot": "p", "chmod": "po", "fchmod": "do", "fchmodat": "Dpo", "chown": "pdd", "fchown": "ddd", "lchown": "pdd", "fchownat": "Dpddx",
-		"truncate": "pd", "ftruncate": "dd", "utimensat": "Dpxx", "mknod": "pod", "mknodat": "Dpod", "mount": "pppxx", "umount2": "px", "statfs": "px",
-		"lseek": "ddd", "getdents64": "dxd", "dup": "d", "dup2": "dd", "dup3": "ddx", "fcntl": "ddx", "ioctl": "dxx", "fsync": "d", "flock": "dx",
-		"socket": "ddd", "connect": "dad", "bind": "dad", "listen": "dd", "accept": "dxx", "accept4": "dxxx", "sendto": "dsdxad", "recvfrom": "drdxxx",
-		"sendmsg": "dxx", "recvmsg": "dxx", "shutdown": "dd", "getsockname": "dxx", "getpeername": "dxx", "setsockopt": "dddxd", "getsockopt": "dddxx",
-		"socketpair": "dddx", "pipe": "x", "pipe2": "xx", "poll": "xdd", "ppoll": "xdxx", "epoll_wait": "dxdd", "epoll_pwait": "dxddxd", "epoll_ctl": "dddx",
-		"epoll_create1": "x", "eventfd2": "dx", "exit": "d", "exit_group": "d", "wait4": "dxxx", "waitid": "ddxxx", "kill": "dd", "tkill": "dd", "tgkill": "ddd",
-		"getpid": "", "gettid": "", "getppid": "", "getuid": "", "getgid": "", "geteuid": "", "getegid": "", "sched_yield": "", "fork": "", "vfork": "",
-		"mmap": "xdxxdx", "munmap": "xd", "mprotect": "xdx", "brk": "x", "madvise": "xdd", "futex": "xxdxxx", "nanosleep": "xx", "clock_nanosleep": "dxxx",
-		"clone": "xxxxx", "clone3": "xd", "setuid": "d", "setgid": "d", "getcwd": "rd", "umask": "o", "rt_sigaction": "dxxd", "rt_sigprocmask": "dxxd",
-		"rt_sigreturn": "", "sigaltstack": "xx", "getrandom": "xdx", "uname": "x", "prctl": "dxxxx", "prlimit64": "ddxx", "inotify_add_watch": "dpx",
-		"getxattr": "ppxd", "setxattr": "ppxdx", "setns": "dx", "unshare": "x", "pivot_root": "pp", "memfd_create": "px", "set_tid_address": "x", "arch_prctl": "xx",
+		"open": "pFo", "openat": "DpFo", "openat2": "Dpxd", "creat": "po", "close": "d", "read": "drd", "write": "dsd",
+		"pread64": "drdd", "pwrite64": "dsdd", "stat": "px", "lstat": "px", "fstat": "dx", "newfstatat": "Dpxx",
+		"fstatat": "Dpxx", "statx": "Dpxxx", "access": "px", "faccessat": "Dpx", "faccessat2": "Dpxx", "execve": "pvx",
+		"execveat": "Dpvxx", "readlink": "prd", "readlinkat": "Dprd", "unlink": "p", "unlinkat": "Dpx", "mkdir": "po",
+		"mkdirat": "Dpo", "rmdir": "p", "rename": "pp", "renameat": "DpDp", "renameat2": "DpDpx", "link": "pp",
+		"linkat": "DpDpx", "symlink": "pp", "symlinkat": "pDp", "chdir": "p", "chroot": "p", "chmod": "po",
+		"fchmod": "do", "fchmodat": "Dpo", "chown": "pdd", "fchown": "ddd", "lchown": "pdd", "fchownat": "Dpddx",
+		"truncate": "pd", "ftruncate": "dd", "utimensat": "Dpxx", "mknod": "pod", "mknodat": "Dpod", "mount": "pppxx",
+		"umount2": "px", "statfs": "px", "lseek": "ddd", "getdents64": "dxd", "dup": "d", "dup2": "dd", "dup3": "ddx",
+		"fcntl": "ddx", "ioctl": "dxx", "fsync": "d", "flock": "dx", "socket": "ddd", "connect": "dad", "bind": "dad",
+		"listen": "dd", "accept": "dxx", "accept4": "dxxx", "sendto": "dsdxad", "recvfrom": "drdxxx", "sendmsg": "dxx",
+		"recvmsg": "dxx", "shutdown": "dd", "getsockname": "dxx", "getpeername": "dxx", "setsockopt": "dddxd",
+		"getsockopt": "dddxx", "socketpair": "dddx", "pipe": "x", "pipe2": "xx", "poll": "xdd", "ppoll": "xdxx",
+		"epoll_wait": "dxdd", "epoll_pwait": "dxddxd", "epoll_ctl": "dddx", "epoll_create1": "x", "eventfd2": "dx",
+		"exit": "d", "exit_group": "d", "wait4": "dxxx", "waitid": "ddxxx", "kill": "dd", "tkill": "dd",
+		"tgkill": "ddd", "getpid": "", "gettid": "", "getppid": "", "getuid": "", "getgid": "", "geteuid": "",
+		"getegid": "", "sched_yield": "", "fork": "", "vfork": "", "mmap": "xdxxdx", "munmap": "xd", "mprotect": "xdx",
+		"brk": "x", "madvise": "xdd", "futex": "xxdxxx", "nanosleep": "xx", "clock_nanosleep": "dxxx", "clone": "xxxxx",
+		"clone3": "xd", "setuid": "d", "setgid": "d", "getcwd": "rd", "umask": "o", "rt_sigaction": "dxxd",
+		"rt_sigprocmask": "dxxd", "rt_sigreturn": "", "sigaltstack": "xx", "getrandom": "xdx", "uname": "x",
+		"prctl": "dxxxx", "prlimit64": "ddxx", "inotify_add_watch": "dpx", "getxattr": "ppxd", "setxattr": "ppxdx",
+		"setns": "dx", "unshare": "x", "pivot_root": "pp", "memfd_create": "px", "set_tid_address": "x",
+		"arch_prctl": "xx",
 	}
 }
 
@@ -56,7 +64,8 @@ func (t *tracer) arguments(pid int, name string, args [6]uint64, result int64) s
 		case 'F':
 			out = append(out, openFlags(v))
 		case 'D':
-			out = append(out, map[bool]string{true: "AT_FDCWD", false: strconv.Itoa(int(int32(v)))}[int32(v) == unix.AT_FDCWD])
+			out = append(out, map[bool]string{true: "AT_FDCWD",
+				false: strconv.Itoa(int(int32(v)))}[int32(v) == unix.AT_FDCWD])
 		case 'p':
 			out = append(out, t.path(pid, v))
 		case 's':
@@ -142,8 +151,10 @@ func openFlags(v uint64) string {
 	for _, f := range []struct {
 		bit  uint64
 		name string
-	}{{unix.O_CREAT, "O_CREAT"}, {unix.O_EXCL, "O_EXCL"}, {unix.O_TRUNC, "O_TRUNC"}, {unix.O_APPEND, "O_APPEND"}, {unix.O_NONBLOCK, "O_NONBLOCK"},
-		{unix.O_DIRECTORY, "O_DIRECTORY"}, {unix.O_NOFOLLOW, "O_NOFOLLOW"}, {unix.O_CLOEXEC, "O_CLOEXEC"}, {unix.O_PATH, "O_PATH"}, {unix.O_SYNC, "O_SYNC"}} {
+	}{{unix.O_CREAT, "O_CREAT"}, {unix.O_EXCL, "O_EXCL"}, {unix.O_TRUNC, "O_TRUNC"}, {unix.O_APPEND, "O_APPEND"},
+		{unix.O_NONBLOCK, "O_NONBLOCK"},
+		{unix.O_DIRECTORY, "O_DIRECTORY"}, {unix.O_NOFOLLOW, "O_NOFOLLOW"}, {unix.O_CLOEXEC, "O_CLOEXEC"},
+		{unix.O_PATH, "O_PATH"}, {unix.O_SYNC, "O_SYNC"}} {
 		if v&f.bit == f.bit {
 			out = append(out, f.name)
 			v &^= f.bit

@@ -10,5 +10,6 @@ import "github.com/wherryproject/wherry/toolbox/internal/applet"
 
 // Applets returns the package's commands.
 func Applets() []applet.Applet {
-	return []applet.Applet{{Name: "strace", Usage: "[COMMAND [ARG]...]", Short: "Show the system calls of a command, or with -p of a process", Run: strace}}
+	return []applet.Applet{{Name: "strace", Usage: "[COMMAND [ARG]...]",
+		Short: "Show the system calls of a command, or with -p of a process", Run: strace}}
 }

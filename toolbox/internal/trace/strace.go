@@ -102,7 +102,7 @@ func strace(c *applet.Call) error {
 		t.out = f
 	}
 	if (len(*pids) == 0) == (len(c.Args) == 0) {
-		return applet.Usage("a command or -p PID is wanted")
+		return applet.Usage("missing command or -p PID")
 	}
 	runtime.LockOSThread() // only the thread that traces may ask
 	if len(c.Args) > 0 {
@@ -131,11 +131,13 @@ func strace(c *applet.Call) error {
 // choose reads what -e says.
 func (t *tracer) choose(exprs []string) error {
 	groups := map[string][]string{
-		"%file": {"open", "openat", "openat2", "stat", "lstat", "newfstatat", "fstatat", "statx", "access", "faccessat", "faccessat2", "execve", "readlink", "readlinkat",
-			"unlink", "unlinkat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "chdir", "chmod", "fchmodat", "chown", "fchownat", "symlinkat", "linkat"},
-		"%network": {"socket", "connect", "bind", "listen", "accept", "accept4", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockname", "getpeername",
-			"setsockopt", "getsockopt"},
-		"%process": {"clone", "clone3", "fork", "vfork", "execve", "execveat", "exit", "exit_group", "wait4", "waitid", "kill", "tgkill", "tkill"},
+		"%file": {"open", "openat", "openat2", "stat", "lstat", "newfstatat", "fstatat", "statx", "access", "faccessat",
+			"faccessat2", "execve", "readlink", "readlinkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rename",
+			"renameat", "renameat2", "chdir", "chmod", "fchmodat", "chown", "fchownat", "symlinkat", "linkat"},
+		"%network": {"socket", "connect", "bind", "listen", "accept", "accept4", "sendto", "recvfrom", "sendmsg",
+			"recvmsg", "shutdown", "getsockname", "getpeername", "setsockopt", "getsockopt"},
+		"%process": {"clone", "clone3", "fork", "vfork", "execve", "execveat", "exit", "exit_group", "wait4", "waitid",
+			"kill", "tgkill", "tkill"},
 	}
 	known := slices.Collect(maps.Values(t.names))
 	for _, e := range exprs {
@@ -172,7 +174,8 @@ func (t *tracer) launch(args []string) error {
 	if err != nil {
 		return applet.Fail(127, "%s: command not found", args[0])
 	}
-	cmd := &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, SysProcAttr: &syscall.SysProcAttr{Ptrace: true}}
+	cmd := &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Ptrace: true}}
 	if err := cmd.Start(); err != nil {
 		return applet.Fail(126, "%w", err)
 	}
@@ -224,7 +227,8 @@ func ptrace(request, pid int, addr, data uintptr) error {
 	return nil
 }
 
-// onSignal ends strace on Ctrl-C; the kernel lets go of what is traced. A command that strace started got Ctrl-C itself.
+// onSignal ends strace on Ctrl-C; the kernel lets go of what is traced. A command that strace started got Ctrl-C
+// itself.
 func (t *tracer) onSignal(interrupt bool) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT)
@@ -314,7 +318,8 @@ func (t *tracer) syscall(pid int, k *task) {
 	switch {
 	case info.op == opEntry:
 		k.inside, k.entry, k.start = true, info, time.Now()
-		if name := t.name(info.nr); name == "exit" || name == "exit_group" || name == "execve" { // which may not come back
+		// which may not come back
+		if name := t.name(info.nr); name == "exit" || name == "exit_group" || name == "execve" {
 			t.call(pid, k, nil)
 		}
 	case info.op == opExit && k.inside:
@@ -362,7 +367,8 @@ func (t *tracer) call(pid int, k *task, exit *syscallInfo) {
 	case early:
 		t.line(pid, "... %s = %s", name, result(name, int64(exit.nr)))
 	default:
-		text := fmt.Sprintf("%s(%s) = %s", name, t.arguments(pid, name, k.entry.args, int64(exit.nr)), result(name, int64(exit.nr)))
+		text := fmt.Sprintf("%s(%s) = %s", name, t.arguments(pid, name, k.entry.args, int64(exit.nr)),
+			result(name, int64(exit.nr)))
 		if t.took {
 			text += fmt.Sprintf(" <%.6f>", time.Since(k.start).Seconds())
 		}

@@ -15,8 +15,10 @@ import (
 // Calls makes a failpoint of every call of the container runtime.
 func Calls() grpc.DialOption { return grpc.WithChainUnaryInterceptor(intercept) }
 
-func intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if dir() == "" || !slices.Contains([]string{"runtime.v1.RuntimeService", "runtime.v1.ImageService"}, path.Base(path.Dir(method))) {
+func intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption) error {
+	if dir() == "" || !slices.Contains([]string{"runtime.v1.RuntimeService", "runtime.v1.ImageService"},
+		path.Base(path.Dir(method))) {
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
 	place := "cri." + path.Base(method)

@@ -18,7 +18,8 @@ import (
 // ErrInjected is in every error that a failpoint makes.
 var ErrInjected = errors.New("failpoint")
 
-// points are the places that were passed so far. A test build may have a global: rewritten code has nowhere else to look.
+// points are the places that were passed so far. A test build may have a global: rewritten code has nowhere else to
+// look.
 var points = struct {
 	sync.Mutex
 	known map[string]*gofail.Failpoint
@@ -56,7 +57,8 @@ func pass(place string) string {
 
 // claim tells whether it is the first time, of all processes, that this happens at this place.
 func claim(place, what string) bool {
-	f, err := os.OpenFile(filepath.Join(dir(), "done", strings.ReplaceAll(place, "/", "|")+"="+what), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir(), "done", strings.ReplaceAll(place, "/", "|")+"="+what),
+		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return false
 	}
@@ -153,11 +155,12 @@ func caller() string {
 
 // short is the short name of a function that can have a place named after it.
 func short(function string) string {
-	for _, not := range []string{"go.etcd.io/bbolt.", "containerd/v2/pkg/os.", "tools/failpoints/fail.", "withTransactionCallback", ".func"} {
+	for _, not := range []string{"go.etcd.io/bbolt.", "containerd/v2/pkg/os.", "tools/failpoints/fail.",
+		"withTransactionCallback", ".func"} {
 		if strings.Contains(function, not) {
 			return ""
 		}
 	}
-	return strings.NewReplacer("github.com/containerd/containerd/v2/", "containerd/", "go.etcd.io/", "", "(*", "", ")", "", "/v3", "",
-		"github.com/wherryproject/wherry/internal/", "").Replace(function)
+	return strings.NewReplacer("github.com/containerd/containerd/v2/", "containerd/", "go.etcd.io/", "", "(*", "", ")",
+		"", "/v3", "", "github.com/wherryproject/wherry/internal/", "").Replace(function)
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // Config is the configuration of a plug-in by its name, nil if it has none.
@@ -55,7 +56,7 @@ type Plugins struct {
 }
 
 // New prepares the plug-ins. Nothing is started. What is wrong with their configuration is an error for the user.
-func New(st registry.Stores, schemes *registry.Schemes, config Config, log *slog.Logger,
+func New(st registry.Stores, types *schemes.Schemes, config Config, log *slog.Logger,
 	connect func() (Connection, error)) (*Plugins, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func New(st registry.Stores, schemes *registry.Schemes, config Config, log *slog
 		func(_ *pluginParts, c io.Reader) (admission.Interface, error) {
 			return validatingwebhook.NewValidatingAdmissionWebhook(c)
 		})
-	d.checks = newTypeChecks(d, st[kinds.ValidatingPolicies], schemes, log)
+	d.checks = newTypeChecks(d, st[kinds.ValidatingPolicies], types, log)
 	return d, nil
 }
 

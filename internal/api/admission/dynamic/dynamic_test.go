@@ -19,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -32,18 +33,18 @@ func TestWebhooksUnknownRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	schemes, err := registry.NewSchemes()
+	types, err := schemes.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	where := storagebackend.NewDefaultConfig("/registry", nil)
 	where.Transport.ServerList = []string{e.Endpoint()}
-	stores, err := registry.OpenStores(&registry.Backend{Schemes: schemes, Config: *where}, kinds.All(nil))
+	stores, err := registry.OpenStores(&registry.Backend{Schemes: types, Config: *where}, kinds.All(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stores.Close()
-	d, err := New(stores, schemes, noConfig, slog.New(slog.DiscardHandler), func() (Connection, error) {
+	d, err := New(stores, types, noConfig, slog.New(slog.DiscardHandler), func() (Connection, error) {
 		return Connection{}, errors.New("nothing is to be made")
 	})
 	if err != nil {
@@ -55,7 +56,7 @@ func TestWebhooksUnknownRefuse(t *testing.T) {
 		core.WithResource("configmaps"), "", admission.Create, &metav1.CreateOptions{}, false, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if etcd did not answer
-	objects := admission.NewObjectInterfacesFromScheme(schemes.Scheme)
+	objects := admission.NewObjectInterfacesFromScheme(types.Scheme)
 	for _, p := range []admission.Interface{d.MutatingPolicies(), d.MutatingWebhooks()} {
 		if err := p.(admission.MutationInterface).Admit(ctx, about, objects); !apierrors.IsInternalError(err) ||
 			!strings.Contains(err.Error(), "read the mutating") {

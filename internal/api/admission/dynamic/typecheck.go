@@ -22,6 +22,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/schemes"
 )
 
 // typeChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the
@@ -31,7 +32,7 @@ import (
 type typeChecks struct {
 	rules   *registry.REST
 	plugins *Plugins
-	schemes *registry.Schemes
+	schemes *schemes.Schemes
 	log     *slog.Logger
 
 	once  sync.Once
@@ -44,8 +45,8 @@ const (
 	lastCheck  = time.Minute
 )
 
-func newTypeChecks(d *Plugins, r *registry.REST, schemes *registry.Schemes, log *slog.Logger) *typeChecks {
-	c := &typeChecks{rules: r, plugins: d, schemes: schemes, log: log,
+func newTypeChecks(d *Plugins, r *registry.REST, types *schemes.Schemes, log *slog.Logger) *typeChecks {
+	c := &typeChecks{rules: r, plugins: d, schemes: types, log: log,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstCheck, lastCheck))}
 	r.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { c.run() }})
 	return c
@@ -129,7 +130,7 @@ func (c *typeChecks) follow() error {
 // needed seldom.
 func (c *typeChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
 	checker := validating.TypeChecker{RestMapper: parts.mapper,
-		SchemaResolver: resolver.NewDefinitionsSchemaResolver(registry.Definitions, c.schemes.External).
+		SchemaResolver: resolver.NewDefinitionsSchemaResolver(schemes.Definitions, c.schemes.External).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: parts.client.Discovery()})}
 	policy = policy.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation

@@ -37,41 +37,8 @@ func NewKubelet(t *testing.T) *Kubelet {
 	t.Helper()
 	k := &Kubelet{}
 	mux := http.NewServeMux()
-	const idle, creation = time.Minute, time.Minute
-	mux.HandleFunc("/exec/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
-		opts, err := remotecommand.NewOptions(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		if r.PathValue("container") == "gone" {
-			http.Error(w, `container not found ("gone")`, http.StatusNotFound)
-			return
-		}
-		if k.V5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-			k.execV5(w, r, opts)
-			return
-		}
-		remotecommand.ServeExec(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"],
-			opts, idle, creation, remotecommand.SupportedStreamingProtocols)
-	})
-	mux.HandleFunc("/attach/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
-		opts, err := remotecommand.NewOptions(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		if k.V5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-			ServeV5(w, r, opts, func(in io.Reader, out, stderr io.WriteCloser,
-				resize <-chan remotecommand.TerminalSize) error {
-				return k.AttachContainer(r.Context(), "", "", r.PathValue("container"), in, out, stderr, opts.TTY,
-					resize)
-			})
-			return
-		}
-		remotecommand.ServeAttach(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), opts, idle, creation,
-			remotecommand.SupportedStreamingProtocols)
-	})
+	mux.HandleFunc("/exec/default/{pod}/{container}", k.exec)
+	mux.HandleFunc("/attach/default/{pod}/{container}", k.attach)
 	mux.HandleFunc("/attach/default/{pod}/{uid}/{container}/{run}", func(w http.ResponseWriter, r *http.Request) {
 		if k.Started == nil {
 			http.NotFound(w, r) // as one that does not know it
@@ -79,39 +46,81 @@ func NewKubelet(t *testing.T) *Kubelet {
 		}
 		k.Started(w, r)
 	})
-	mux.HandleFunc("/portForward/default/{pod}", func(w http.ResponseWriter, r *http.Request) {
-		opts, err := portforward.NewV4Options(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		portforward.ServePortForward(w, r, k, r.PathValue("pod"), "", opts, idle, creation,
-			portforward.SupportedProtocols)
-	})
+	mux.HandleFunc("/portForward/default/{pod}", k.forward)
 	mux.HandleFunc("/containerLogs/default/{pod}/{container}",
 		func(w http.ResponseWriter, r *http.Request) { k.Logs(w, r) })
-	mux.HandleFunc("/timeline/default/{pod}", func(w http.ResponseWriter, r *http.Request) {
-		switch r.PathValue("pod") {
-		case "plain", "former":
-			fmt.Fprintf(w, `{"name":%q,"created":"2026-01-02T03:04:06Z","asked":%q}`+"\n", r.PathValue("pod"),
-				r.URL.RawQuery)
-			fmt.Fprintln(w, "and more")
-		case "foreign":
-			fmt.Fprint(w, `{"name":"foreign","created":"2026-01-02T03:04:04Z"}`)
-		case "odd":
-			fmt.Fprint(w, "no timeline")
-		case "leaving":
-			http.NotFound(w, r) // as a node of another make
-		case "many":
-			http.Error(w, "out of order", http.StatusInternalServerError)
-		default:
-			http.Error(w, "this node keeps no timeline of it", http.StatusNotFound)
-		}
-	})
+	mux.HandleFunc("/timeline/default/{pod}", timelineOf)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	k.Server = httptest.NewTLSServer(mux)
 	t.Cleanup(k.Server.Close)
 	return k
+}
+
+// How long streams may be silent, and may take to be made.
+const idle, creation = time.Minute, time.Minute
+
+func (k *Kubelet) exec(w http.ResponseWriter, r *http.Request) {
+	opts, err := remotecommand.NewOptions(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if r.PathValue("container") == "gone" {
+		http.Error(w, `container not found ("gone")`, http.StatusNotFound)
+		return
+	}
+	if k.V5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+		k.execV5(w, r, opts)
+		return
+	}
+	remotecommand.ServeExec(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"],
+		opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+}
+
+func (k *Kubelet) attach(w http.ResponseWriter, r *http.Request) {
+	opts, err := remotecommand.NewOptions(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if k.V5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+		ServeV5(w, r, opts, func(in io.Reader, out, stderr io.WriteCloser,
+			resize <-chan remotecommand.TerminalSize) error {
+			return k.AttachContainer(r.Context(), "", "", r.PathValue("container"), in, out, stderr, opts.TTY, resize)
+		})
+		return
+	}
+	remotecommand.ServeAttach(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), opts, idle, creation,
+		remotecommand.SupportedStreamingProtocols)
+}
+
+func (k *Kubelet) forward(w http.ResponseWriter, r *http.Request) {
+	opts, err := portforward.NewV4Options(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	portforward.ServePortForward(w, r, k, r.PathValue("pod"), "", opts, idle, creation, portforward.SupportedProtocols)
+}
+
+// timelineOf answers as a node does, by the pod's name.
+func timelineOf(w http.ResponseWriter, r *http.Request) {
+	switch r.PathValue("pod") {
+	case "plain", "former":
+		fmt.Fprintf(w, `{"name":%q,"created":"2026-01-02T03:04:06Z","asked":%q}`+"\n", r.PathValue("pod"),
+			r.URL.RawQuery)
+		fmt.Fprintln(w, "and more")
+	case "foreign":
+		fmt.Fprint(w, `{"name":"foreign","created":"2026-01-02T03:04:04Z"}`)
+	case "odd":
+		fmt.Fprint(w, "no timeline")
+	case "leaving":
+		http.NotFound(w, r) // as a node of another make
+	case "many":
+		http.Error(w, "out of order", http.StatusInternalServerError)
+	default:
+		http.Error(w, "this node keeps no timeline of it", http.StatusNotFound)
+	}
 }
 
 // ExecInContainer runs the few commands that the tests need.

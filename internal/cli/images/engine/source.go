@@ -39,8 +39,8 @@ func open(engine string) (func(context.Context, string, Options) (io.ReadCloser,
 	return nil, false
 }
 
-// Parse tells the name of an image of an engine from that of a file: it begins with the engine's name and a colon, as
-// in other tools (containers-transports(5)). A file of such a name is meant with ./ before it.
+// Parse distinguishes the name of an engine's image from that of a file: it begins with the engine's name and a colon,
+// as in other tools (containers-transports(5)). A file of such a name is meant with ./ before it.
 func Parse(name string) (Source, bool, error) {
 	engine, image, found := strings.Cut(name, ":")
 	if _, known := open(engine); !found || !known {

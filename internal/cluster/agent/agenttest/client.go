@@ -21,6 +21,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/wherryproject/wherry/internal/cluster/wire"
+	debugwire "github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
@@ -150,7 +151,7 @@ func (c *Client) Session(w wire.Session) (*Session, error) {
 		return nil, refused
 	}
 	s := &Session{t: c.t, conn: conn, done: make(chan struct{}), more: make(chan struct{}),
-		Notes: answer.Header.Values("Wherry-Note")}
+		Notes: answer.Header.Values(debugwire.HeaderNote)}
 	go s.hear()
 	return s, nil
 }
@@ -203,28 +204,28 @@ func (s *Session) CloseInput() {
 // Drop ends the connection as a client that is killed does.
 func (s *Session) Drop() { _ = s.conn.NetConn().Close() }
 
-// Await waits until the session has said something.
+// Await waits until the session has printed something.
 func (s *Session) Await(ctx context.Context, text string) {
 	s.t.Helper()
 	for {
 		s.mu.Lock()
-		said, more := s.out.String()+s.errs.String(), s.more
+		output, more := s.out.String()+s.errs.String(), s.more
 		s.mu.Unlock()
-		if strings.Contains(said, text) {
+		if strings.Contains(output, text) {
 			return
 		}
 		select {
 		case <-more:
 		case <-s.done:
 			s.mu.Lock()
-			said, status := s.out.String()+s.errs.String(), s.status
+			output, status := s.out.String()+s.errs.String(), s.status
 			s.mu.Unlock()
-			if strings.Contains(said, text) {
+			if strings.Contains(output, text) {
 				return
 			}
-			s.t.Fatalf("the session has ended and has not said %q but %q (%+v)", text, said, status)
+			s.t.Fatalf("the session has ended and has not printed %q but %q (%+v)", text, output, status)
 		case <-ctx.Done():
-			s.t.Fatalf("the session does not say %q but %q", text, said)
+			s.t.Fatalf("the session does not print %q but %q", text, output)
 		}
 	}
 }
@@ -237,7 +238,7 @@ func (s *Session) End(ctx context.Context) (out, errs string, status *Status) {
 	case <-ctx.Done():
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.t.Fatalf("the session does not end; it has said %q", s.out.String()+s.errs.String())
+		s.t.Fatalf("the session does not end; it has printed %q", s.out.String()+s.errs.String())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ type Keeper struct {
 	calm    time.Duration // that a new identity is not hurried
 }
 
-// New makes a keeper of a node's identity; say is told what goes wrong.
+// New makes a keeper of a node's identity; say logs what goes wrong.
 func New(cluster Cluster, node string, say func(string, ...any)) *Keeper {
 	return &Keeper{cluster: cluster, node: node, say: say, first: make(chan struct{}),
 		hurry: make(chan struct{}, 1), calm: hurryPause}
@@ -106,7 +106,7 @@ func calmFor(before time.Duration, inVain bool) time.Duration {
 	return min(2*before, mostCalm)
 }
 
-// pause waits until it is time to ask again; it tells whether it is.
+// pause waits until it is time to ask again; it reports whether it is.
 func (k *Keeper) pause(ctx context.Context, wait time.Duration, has bool) bool {
 	hurry := k.hurry
 	if least := min(wait, k.calm); has && wait > least {
@@ -120,7 +120,7 @@ func (k *Keeper) pause(ctx context.Context, wait time.Duration, has bool) bool {
 	return sleep(ctx, wait, hurry)
 }
 
-// sleep waits for a time, or until it is woken; it tells whether ctx goes on.
+// sleep waits for a time, or until it is woken; it reports whether ctx goes on.
 func sleep(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -11,10 +11,17 @@ import (
 // Word is the argument that makes the program a session's process.
 const Word = "cluster-session"
 
+// KitWord is the argument that has it unpack a kit (package kit) into a folder, the next argument.
+const KitWord = "cluster-kit"
+
 // The descriptors by which an agent and the process of a session talk, beside the streams of the session.
 const (
 	AskFD    = 3 // the process reads an [Ask], and then nothing until its end, which is the session's
 	ReportFD = 4 // the process writes a [Report], and another
+
+	// Of an [Ask] that has a kit:
+	KitFD   = 5 // the mount of the kit
+	GuardFD = 6 // the program of the agent, which guards sessions too
 )
 
 // MostAsk bounds an [Ask] in bytes: a command may be long.
@@ -29,9 +36,10 @@ type Ask struct {
 	Evidence *wire.Pod     `json:"evidence,omitempty"`
 
 	CRISocket string `json:"criSocket,omitempty"` // empty: the usual places
+	Kit       bool   `json:"kit,omitempty"`       // there are KitFD and GuardFD
 
 	// Runtime asks, in place of both, whether the node's container runtime answers: Ready, or Refused, is all that is
-	// said.
+	// reported.
 	Runtime bool `json:"runtime,omitempty"`
 }
 

@@ -113,7 +113,7 @@ func (a *Authority) Run(ctx context.Context) {
 }
 
 // ErrReplaced says that the Secret has another CA, or none, than when it was loaded: who has loaded it must do so
-// again. Were it used on, servers with different ones would take turns in what they tell the cluster.
+// again. Were it used on, servers with different ones would take turns in what they publish to the cluster.
 var ErrReplaced = errors.New("the authority in the Secret was replaced")
 
 // Check fails with ErrReplaced if the Secret has another CA by now, and with another error where it cannot be read.

@@ -25,7 +25,7 @@ type Bundle struct {
 	Client clientset.Interface
 	Name   string // of the APIService
 	CA     []byte // PEM
-	// Check tells whether the CA is still the one to be written; an error ends Run where it is ErrReplaced.
+	// Check reports whether the CA is still the one to be written; an error ends Run where it is ErrReplaced.
 	Check func(context.Context) error
 	Log   *slog.Logger
 }

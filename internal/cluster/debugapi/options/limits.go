@@ -18,14 +18,14 @@ type Limits struct {
 	CPUs   float64
 }
 
-// What a session has that nobody has said anything of, if the limits allow it.
+// What a session has by default, if the limits allow it.
 const (
 	usualTTL    = time.Hour
 	usualMemory = 512 << 20
 	usualCPUs   = 1
 )
 
-// DefaultLimits are those of an API that nobody has told others.
+// DefaultLimits are those of an API without settings of its own.
 func DefaultLimits() Limits { return Limits{TTL: 8 * time.Hour, Memory: 2 << 30, CPUs: 4} }
 
 // least are what nothing can run with less of.

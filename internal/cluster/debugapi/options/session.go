@@ -88,7 +88,7 @@ func (o *Files) Session(l Limits) (wire.Session, error) {
 	case strings.ContainsRune(o.Path, 0):
 		return s, fmt.Errorf("%s has a zero byte, which no file's name has", wire.ParamPath)
 	case len(o.After) > maxAfter || strings.ContainsRune(o.After, 0):
-		return s, fmt.Errorf("%s is no place in an archive", wire.ParamAfter)
+		return s, fmt.Errorf("%s is not a position in an archive", wire.ParamAfter)
 	}
 	if _, err := userOf(o.User); err != nil {
 		return s, err
@@ -128,7 +128,7 @@ func rooted(path string) string {
 	return "/" + path
 }
 
-// Operation is what is done, also when nobody has said it.
+// Operation is what is done, also by default.
 func (o *Files) Operation() string {
 	if o.Op == "" {
 		return wire.OpPack

@@ -4,7 +4,7 @@
 // why and which of the ClusterRoles that come with the API has it ([Need]).
 //
 // Its law: a right is asked for in the pod's own namespace, and nobody gets by debugging a pod what its namespace does
-// not give him (DA-04, DA-05). What cannot be told is judged as the most that it may be.
+// not give him (DA-04, DA-05). What is not known is judged as the most that it may be.
 //
 // Pure.
 package rights

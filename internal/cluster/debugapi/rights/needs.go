@@ -27,6 +27,8 @@ type Request struct {
 	Profile  string // of a shell
 	Joins    bool   // the processes of a container; a shell does
 	Writable bool   // the containers' files; wire.OpUnpack is
+	// Claimed is the pod's volume of whose claim is known that it is a folder of a machine; empty: there is none.
+	Claimed string
 }
 
 // Need is a right that is needed, of the group of the API.
@@ -64,11 +66,18 @@ func Needs(pod *corev1.Pod, r Request) []Need {
 	case r.Joins:
 		all = append(all, use(profileOfExec, "an image beside a container's processes has it"))
 	}
-	if why := hostAccess(pod); why != "" {
+	why := HostAccess(pod)
+	if why == "" && r.Claimed != "" {
+		why = fmt.Sprintf("volume %s is a folder of the pod's machine, by its claim", r.Claimed)
+	}
+	if why != "" {
 		all = append(all, use(wire.ProfileHost, why))
 	}
 	return all
 }
+
+// Folder reports whether a claim's volume is a folder of a machine.
+func Folder(v *corev1.PersistentVolume) bool { return v.Spec.HostPath != nil || v.Spec.Local != nil }
 
 // roleOf is the least role that has the use of a profile.
 func roleOf(profile string) string {
@@ -82,11 +91,12 @@ func roleOf(profile string) string {
 // profileOfExec is the one that an image beside a container's processes has.
 const profileOfExec = "general"
 
-// hostAccess says how a debugger in a pod would reach the machine by way of the pod; "": it would not. It is what Pod
-// Security's level "baseline" forbids. To read files is enough: those of a container that sees the machine's processes
-// are, by /proc/1/root, the machine's, and a folder of the machine may have its keys in it. To be allowed to write or
-// not makes no difference: who joins the container's processes writes by /proc, and a socket needs no writing.
-func hostAccess(pod *corev1.Pod) string {
+// HostAccess says how a debugger in a pod would reach the machine by way of the pod, as far as the pod itself shows;
+// "": it would not. It is what Pod Security's level "baseline" forbids. To read files is enough: those of a container
+// that sees the machine's processes are, by /proc/1/root, the machine's, and a folder of the machine may have its keys
+// in it. To be allowed to write or not makes no difference: who joins the container's processes writes by /proc, and a
+// socket needs no writing.
+func HostAccess(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.HostNetwork:
 		return "the pod shares its machine's network"

@@ -93,6 +93,8 @@ func TestNeeds(t *testing.T) {
 			[]string{"get pods/files web wherry-look", "use profiles host wherry-privileged"}},
 		{"one in a shell, which reaches its sockets", hostPath, rights.Request{As: wire.Exec},
 			[]string{"create pods/exec web wherry-debug", "use profiles host wherry-privileged"}},
+		{"one of a claim", nil, rights.Request{As: wire.Files, Claimed: "data"},
+			[]string{"get pods/files web wherry-look", "use profiles host wherry-privileged"}},
 		{"a folder of the machine to write to", hostPath, rights.Request{As: wire.Files, Writable: true},
 			[]string{"create pods/files web wherry-debug", "use profiles host wherry-privileged"}},
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// full tells whether a CSI driver would have more volumes on the node with the pod's than it takes.
+// full reports whether a CSI driver would have more volumes on the node with the pod's than it takes.
 func (v *Verdict) full(node string) bool {
 	limits := v.world.Limits(node)
 	if len(limits) == 0 {

@@ -53,7 +53,7 @@ func split(pods []*Placed, budgets []Budget) (protected, others []*Placed) {
 	return protected, others
 }
 
-// counts tells whether it would cost the budget something if a pod went. One that is going has cost it already.
+// counts reports whether it would cost the budget something if a pod went. One that is going has cost it already.
 func (b Budget) counts(pod *corev1.Pod) bool {
 	if _, gone := b.gone[pod.Name]; gone || pod.DeletionTimestamp != nil {
 		return false

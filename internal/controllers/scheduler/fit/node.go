@@ -72,13 +72,13 @@ func (n *Node) Remove(uid types.UID) {
 // Len is the number of pods on the node.
 func (n *Node) Len() int { return len(n.pods) }
 
-// Has tells whether a pod is on the node.
+// Has reports whether a pod is on the node.
 func (n *Node) Has(uid types.UID) bool {
 	_, ok := n.pods[uid]
 	return ok
 }
 
-// Leaving tells whether a pod of a priority below this one is going.
+// Leaving reports whether a pod of a priority below this one is going.
 func (n *Node) Leaving(priority int32) bool {
 	for _, p := range n.pods {
 		if p.Pod.DeletionTimestamp != nil && podspec.Priority(p.Pod) < priority {

@@ -106,7 +106,7 @@ func began(pod *corev1.Pod) *metav1.Time {
 	return &pod.CreationTimestamp
 }
 
-// cheaper tells whether one node's victims are to go rather than another's. Neither is without any.
+// cheaper reports whether one node's victims are to go rather than another's. Neither is without any.
 func cheaper(x, y Preemption) bool {
 	sum := func(pods []*corev1.Pod) (all int64) {
 		for _, p := range pods {

@@ -14,7 +14,7 @@ import (
 )
 
 // PlaceAllocated takes in a pod as its node does, with what was set aside for it: what it asks for beyond that does not
-// count yet, and what its status tells is what this very node has told.
+// count yet, and its status is what this very node has reported.
 func PlaceAllocated(pod, allocated *corev1.Pod) *Placed {
 	return &Placed{Pod: pod, requests: podspec.EffectiveRequests(&corev1.Pod{Spec: allocated.Spec}),
 		ports: hostPorts(pod)}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Script is how a process behaves. The zero value runs until it is told to stop, then exits with 143.
+// Script is how a process behaves. The zero value runs until a signal stops it, then exits with 143.
 type Script struct {
 	Ends     bool          // whether it ends by itself
 	RunFor   time.Duration // when it ends by itself, after how long

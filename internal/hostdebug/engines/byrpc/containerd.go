@@ -118,7 +118,7 @@ func (c *Containerd) describe(ctx context.Context, p place) (*engines.Container,
 	got, err := c.client.TaskService().Get(ctx, &tasks.GetRequest{ContainerID: p.info.ID})
 	switch {
 	case errdefs.IsNotFound(err):
-		// It has ended, or never ran: containerd does not tell.
+		// It has ended, or never ran: containerd does not report which.
 	case err != nil:
 		return nil, fmt.Errorf("its task: %w", err)
 	default:

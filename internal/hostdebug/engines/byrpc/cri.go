@@ -146,8 +146,8 @@ func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 	return d, nil
 }
 
-// containerd is the socket by which containerd is asked for what the CRI does not tell: its own, if nobody has said
-// that it were another.
+// containerd is the socket by which containerd is asked for what the CRI does not report: its own, unless
+// another was given.
 func (c *CRI) containerd() string {
 	if c.o.Getenv(enginesocket.ContainerdPlace().Variable) != "" {
 		return ""

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
@@ -35,7 +36,7 @@ func (e *NotHere) Error() string {
 // Pod is what a runtime has of a pod.
 type Pod struct {
 	Sandbox string // ID of its newest one
-	Keeper  int    // the process of that; 0: it does not run, or is not told
+	Keeper  int    // the process of that; 0: it does not run, or is not reported
 	// Containers are all that there are, by name, the newest of a name first.
 	Containers []PodContainer
 }
@@ -46,50 +47,74 @@ type PodContainer struct {
 	Attempt  uint32
 	ImageRef string // what the runtime calls its image: a digest or an ID
 
-	*engines.Container       // nil: it cannot be told
+	*engines.Container       // nil: it is not known
 	Err                error // why not, or why not its files
 }
 
+// atOnce bounds the questions that a runtime is asked at the same time.
+const atOnce = 4
+
 // Pod asks for a pod. The error is a [NotHere] where it is not the runtime's, with this very uid.
 func (c *CRI) Pod(ctx context.Context, name PodName) (*Pod, error) {
-	boxes, err := c.client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
-	if err != nil {
+	own := map[string]string{cri.LabelPodNamespace: name.Namespace, cri.LabelPodName: name.Name}
+	var sandboxes *runtimeapi.ListPodSandboxResponse
+	var list *runtimeapi.ListContainersResponse
+	lists, asking := errgroup.WithContext(ctx)
+	lists.Go(func() (err error) {
+		sandboxes, err = c.client.Runtime.ListPodSandbox(asking,
+			&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: own}})
+		return err
+	})
+	lists.Go(func() (err error) {
+		list, err = c.client.Runtime.ListContainers(asking,
+			&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: own}})
+		return err
+	})
+	if err := lists.Wait(); err != nil {
 		return nil, fmt.Errorf("socket %s: %s", c.socket, cri.Message(err))
 	}
-	box, err := boxOf(boxes.GetItems(), name)
+	sandbox, err := sandboxOf(sandboxes.GetItems(), name)
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.client.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("socket %s: %s", c.socket, cri.Message(err))
+	all := ofPod(list.GetContainers(), name)
+	p := &Pod{Sandbox: sandbox.GetId(), Containers: make([]PodContainer, len(all))}
+	var details errgroup.Group
+	details.SetLimit(atOnce)
+	details.Go(func() (err error) {
+		p.Keeper, err = c.keeper(ctx, sandbox)
+		return err
+	})
+	for i, one := range all {
+		details.Go(func() error {
+			p.Containers[i] = c.ofPod(ctx, one)
+			return nil
+		})
 	}
-	p := &Pod{Sandbox: box.GetId()}
-	if p.Keeper, err = c.keeper(ctx, box); err != nil {
-		return nil, err
-	}
-	for _, one := range ofPod(list.GetContainers(), name) {
-		pc := PodContainer{Name: one.GetMetadata().GetName(), Attempt: one.GetMetadata().GetAttempt()}
-		got, err := c.client.Runtime.ContainerStatus(ctx,
-			&runtimeapi.ContainerStatusRequest{ContainerId: one.GetId(), Verbose: true})
-		if err != nil {
-			pc.Err = fmt.Errorf("socket %s: %s", c.socket, cri.Message(err))
-		} else {
-			pc.ImageRef = got.GetStatus().GetImageRef()
-			pc.Container, pc.Err = c.describe(ctx, one, got)
-		}
-		p.Containers = append(p.Containers, pc)
-	}
-	return p, nil
+	return p, details.Wait()
 }
 
-// keeper is the process of a sandbox that is ready; 0 where it is not, or the runtime does not tell.
-func (c *CRI) keeper(ctx context.Context, box *runtimeapi.PodSandbox) (int, error) {
-	if box.GetState() != runtimeapi.PodSandboxState_SANDBOX_READY {
+// ofPod is what is known of one of a pod's containers.
+func (c *CRI) ofPod(ctx context.Context, one *runtimeapi.Container) PodContainer {
+	pc := PodContainer{Name: one.GetMetadata().GetName(), Attempt: one.GetMetadata().GetAttempt()}
+	got, err := c.client.Runtime.ContainerStatus(ctx,
+		&runtimeapi.ContainerStatusRequest{ContainerId: one.GetId(), Verbose: true})
+	if err != nil {
+		pc.Err = fmt.Errorf("socket %s: %s", c.socket, cri.Message(err))
+		return pc
+	}
+	pc.ImageRef = got.GetStatus().GetImageRef()
+	pc.Container, pc.Err = c.describe(ctx, one, got)
+	return pc
+}
+
+// keeper is the process of a sandbox that is ready; 0 where it is not, or the runtime does not report it.
+func (c *CRI) keeper(ctx context.Context, sandbox *runtimeapi.PodSandbox) (int, error) {
+	if sandbox.GetState() != runtimeapi.PodSandboxState_SANDBOX_READY {
 		return 0, nil
 	}
 	got, err := c.client.Runtime.PodSandboxStatus(ctx,
-		&runtimeapi.PodSandboxStatusRequest{PodSandboxId: box.GetId(), Verbose: true})
+		&runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId(), Verbose: true})
 	if err != nil {
 		return 0, fmt.Errorf("socket %s: %s", c.socket, cri.Message(err))
 	}
@@ -104,18 +129,18 @@ func (c *CRI) keeper(ctx context.Context, box *runtimeapi.PodSandbox) (int, erro
 	return max(info.PID, 0), nil
 }
 
-// isOf tells whether labels are those of a pod's sandbox or container, by name alone. What Wherry makes for a command
+// isOf reports whether labels are those of a pod's sandbox or container, by name alone. What Wherry makes for a command
 // beside a pod is none.
 func isOf(labels map[string]string, name PodName) bool {
 	return labels[cri.LabelPodNamespace] == name.Namespace && labels[cri.LabelPodName] == name.Name &&
 		!cri.IsExec(labels)
 }
 
-// boxOf is a pod's newest sandbox, one that is ready before others.
-func boxOf(boxes []*runtimeapi.PodSandbox, name PodName) (*runtimeapi.PodSandbox, error) {
+// sandboxOf is a pod's newest sandbox, one that is ready before others.
+func sandboxOf(sandboxes []*runtimeapi.PodSandbox, name PodName) (*runtimeapi.PodSandbox, error) {
 	var best *runtimeapi.PodSandbox
 	absent := &NotHere{Pod: name}
-	for _, b := range boxes {
+	for _, b := range sandboxes {
 		labels := b.GetLabels()
 		switch {
 		case !isOf(labels, name):

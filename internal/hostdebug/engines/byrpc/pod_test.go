@@ -44,7 +44,7 @@ func TestBoxOf(t *testing.T) {
 		{PodName{"shop", "db", "u1"}, "", ""},
 		{PodName{"", "", ""}, "", ""},
 	} {
-		got, err := boxOf(all, test.pod)
+		got, err := sandboxOf(all, test.pod)
 		away := (*NotHere)(nil)
 		if test.want != "" && (err != nil || got.GetId() != test.want) ||
 			test.want == "" && (!errors.As(err, &away) || away.Other != test.other) {

@@ -28,7 +28,7 @@ type Driver struct {
 	Node *spec.NodeGetInfoResponse
 	// Fails, if set, is asked before each call, by its name; an error is the answer.
 	Fails func(call string) error
-	// Told gets what the driver is told of its registration.
+	// Told gets the driver's registration statuses.
 	Told chan *registration.RegistrationStatus
 
 	mu     sync.Mutex

@@ -47,7 +47,7 @@ func (v *Volume) Capability(a Ability, group string) *spec.VolumeCapability {
 	return c
 }
 
-// accessMode: drivers that tell writers on one node apart have modes of their own for it.
+// accessMode: drivers with the capability SINGLE_NODE_MULTI_WRITER have access modes of their own.
 func accessMode(m corev1.PersistentVolumeAccessMode, a Ability) spec.VolumeCapability_AccessMode_Mode {
 	switch m {
 	case corev1.ReadOnlyMany:
@@ -66,7 +66,7 @@ func accessMode(m corev1.PersistentVolumeAccessMode, a Ability) spec.VolumeCapab
 	return spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
 }
 
-// Group is the fsGroup that a driver is told; "" for none.
+// Group is the fsGroup that a driver gets; "" for none.
 func Group(pod *corev1.Pod, a Ability) string {
 	if sc := pod.Spec.SecurityContext; a.Group && sc != nil && sc.FSGroup != nil {
 		return strconv.FormatInt(*sc.FSGroup, 10)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Grows tells whether the node has to make a volume larger: its driver's controller has done so, and its claim does not
-// show it yet.
+// Grows reports whether the node has to make a volume larger: its driver's controller has done so, and its claim does
+// not show it yet.
 func Grows(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (resource.Quantity, bool) {
 	size, has := pv.Spec.Capacity[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	if claim.Status.Phase != corev1.ClaimBound || has.IsZero() || size.Cmp(has) <= 0 {

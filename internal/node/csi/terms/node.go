@@ -85,7 +85,7 @@ func same(a, b storagev1.CSINodeDriver) bool {
 }
 
 // NodeMeta is the labels and annotations that the node gets, nil where it has them: an annotation that is nil goes. A
-// label that the node has with another value is a conflict that somebody has to settle.
+// label that the node has with another value is a conflict that an administrator has to resolve.
 func NodeMeta(node *corev1.Node, here []Identity, gone []string) (labels map[string]string,
 	annotations map[string]any, err error) {
 	labels, annotations = map[string]string{}, map[string]any{}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Volume is one volume of a pod as its driver is told of it.
+// Volume is one volume of a pod as its driver gets it.
 type Volume struct {
 	Driver, Handle string
 	// Name is that of the persistent volume, or of the pod's volume if it is inline.
@@ -37,7 +37,7 @@ type Volume struct {
 // Object is what the driver's CSIDriver object says, or what holds without one.
 type Object struct {
 	Attach          bool // somebody attaches the volume to the node before
-	PodInfo         bool // the driver is told of the pod
+	PodInfo         bool // the driver gets the pod's name, namespace, UID and service account
 	Republish       bool // it is asked again and again
 	Tokens          []storagev1.TokenRequest
 	TokensInSecrets bool
@@ -118,7 +118,7 @@ func Inline(pod *corev1.Pod, volume *corev1.Volume, driver *storagev1.CSIDriver)
 	return v, v.allows(s.Driver, storagev1.VolumeLifecycleEphemeral)
 }
 
-// OwnsGroup tells whether the node gives the volume's files to the pod's fsGroup; mounter: the driver is told the
+// OwnsGroup reports whether the node gives the volume's files to the pod's fsGroup; mounter: the driver gets the
 // group and does it.
 func (v *Volume) OwnsGroup(mounter bool) bool {
 	if v.Block || v.ReadOnly || mounter {
@@ -133,7 +133,7 @@ func (v *Volume) OwnsGroup(mounter bool) bool {
 	return v.FSType != "" && v.once
 }
 
-// Keys under which drivers are told of the pod.
+// Keys of the volume context under which drivers get the pod.
 const (
 	podName      = "csi.storage.k8s.io/pod.name"
 	podNamespace = "csi.storage.k8s.io/pod.namespace"

@@ -118,8 +118,8 @@ func (w Wish) passed() (passed, kept map[string]bool) {
 	return passed, kept
 }
 
-// Settle chooses. preferred is the plug-in's answer, nil for none; one that does not fit the offer counts as none.
-func (o Offer) Settle(preferred []string) []string {
+// Choose chooses. preferred is the plug-in's answer, nil for none; one that does not fit the offer counts as none.
+func (o Offer) Choose(preferred []string) []string {
 	if len(o.Have) > 0 {
 		return o.Have
 	}
@@ -144,7 +144,7 @@ func (o Offer) Musts() []string {
 	return o.Must
 }
 
-// Choice tells whether there is something to choose.
+// Choice reports whether there is something to choose.
 func (o Offer) Choice() bool {
 	return len(o.Have) == 0 && len(o.Free) > o.Need && len(o.Musts()) < o.Need
 }

@@ -85,7 +85,7 @@ func TestLook(t *testing.T) {
 				}
 				return
 			}
-			if got := o.Settle(tt.preferred); err != nil || !slices.Equal(got, tt.want) {
+			if got := o.Choose(tt.preferred); err != nil || !slices.Equal(got, tt.want) {
 				t.Errorf("%v, %v, want %v", got, err, tt.want)
 			}
 		})
@@ -136,7 +136,7 @@ func TestNobodyShares(t *testing.T) {
 				pods[pod] = Held{}
 			}
 			_, had := pods[pod][c]
-			got := o.Settle(preferred)
+			got := o.Choose(preferred)
 			if !had && len(got) != w.Need {
 				t.Fatalf("seed %d, step %d: %v of %+v", seed, step, got, w)
 			}

@@ -150,7 +150,7 @@ func (m Machine) free(t Taken, node int, name corev1.ResourceName) int64 {
 	return max(0, m[node][name]-t.Of[node][name])
 }
 
-// enough tells whether a set of nodes has what is needed, beside what is taken.
+// enough reports whether a set of nodes has what is needed, beside what is taken.
 func (m Machine) enough(set numa.Mask, need Amounts, t Taken) bool {
 	for name, n := range need {
 		var has int64
@@ -164,7 +164,7 @@ func (m Machine) enough(set numa.Mask, need Amounts, t Taken) bool {
 	return true
 }
 
-// may tells whether a container may use a set of nodes beside those who use some of them.
+// may reports whether a container may use a set of nodes beside those who use some of them.
 func (t Taken) may(set numa.Mask) bool {
 	for _, s := range t.Sets {
 		if s != set && s&set != 0 {

@@ -264,7 +264,7 @@ func (p *placing) take(w wants, near numa.Mask) error {
 		if p.out.Devices[name] == nil {
 			p.out.Devices[name] = map[string]Reserved{}
 		}
-		p.out.Devices[name][resource] = Reserved{offer.Settle(nil), d.Near}
+		p.out.Devices[name][resource] = Reserved{offer.Choose(nil), d.Near}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func main() {
 		if len(args) > 2 {
 			fmt.Fprint(os.Stderr, args[2])
 		}
-	case "count": // numbered lines, each after a pause in microseconds, to both outputs in turn if so told
+	case "count": // numbered lines, each after a pause in microseconds, to both outputs in turn if asked to
 		n, _ := strconv.Atoi(args[1])
 		pause, _ := strconv.Atoi(args[2])
 		out := []*os.File{os.Stdout, os.Stdout}
