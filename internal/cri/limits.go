@@ -88,10 +88,15 @@ func (c *limitedConn) Invoke(ctx context.Context, method string, in, out any, op
 		return c.ClientConnInterface.Invoke(ctx, method, in, out, opts...)
 	}
 	over := &NoAnswerError{Call: path.Base(method), Limit: limit}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, over)
+	end := time.Now().Add(limit)
+	limited, cancel := context.WithDeadlineCause(ctx, end, over)
 	defer cancel()
-	err := c.ClientConnInterface.Invoke(ctx, method, in, out, opts...)
-	if err != nil && context.Cause(ctx) == error(over) && Cancelled(err) {
+	err := c.ClientConnInterface.Invoke(limited, method, in, out, opts...)
+	if err == nil || !Cancelled(err) {
+		return err
+	}
+	// The runtime knows the same end, and may say it before the own timer has run.
+	if context.Cause(limited) == error(over) || ctx.Err() == nil && !time.Now().Before(end) {
 		return over
 	}
 	return err
