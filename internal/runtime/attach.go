@@ -37,11 +37,15 @@ func (e *engine) KeepsOutput(ctx context.Context, containerID string) (bool, err
 	return e.keeps(ctx, containerID)
 }
 
+// LogsOutput says whether a container's log is written by this runtime: then Attach shows a client the log first
+// (AttachOptions.Past), and what follows it to the byte.
+func (e *engine) LogsOutput(containerID string) bool { return e.taps.Passes(containerID) }
+
 // Attach gives a client the output of a container from its first byte, once and in order (EC-16), as far as it is kept,
 // and hands the client's input on (EC-15). The container may be created, running or exited. It returns nil when the
 // process has ended and all its output was written, ctx.Err() when ctx is done, which ends nothing of the container's.
 //
-// It is for containers of which KeepsOutput says true.
+// It is for containers of which KeepsOutput or LogsOutput says true.
 func (e *engine) Attach(ctx context.Context, containerID string, o AttachOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,7 +64,7 @@ func (e *engine) awaitRemoval(ctx context.Context, id string) (<-chan struct{}, 
 	deleted, errs := subscribe()
 	if kept, err := e.KeepsOutput(ctx, id); err != nil {
 		return nil, err
-	} else if !kept {
+	} else if !kept && !e.LogsOutput(id) {
 		return nil, tap.ErrNotKept
 	}
 	removed := make(chan struct{})

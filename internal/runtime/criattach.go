@@ -19,8 +19,8 @@ import (
 // from now on. It returns when its output has ended, or ctx. It closes out and errOut, and reads from in until that
 // ends.
 //
-// It is what the CRI's own server of streams calls for a client that comes to its port, without the port: a connection
-// and a protocol less on the way.
+// It is for containers without a tap (a version before this one started them, or there was no room for it), and is what
+// the CRI's own server of streams calls for a client that comes to its port, without the port.
 func (r *Runtime) AttachRunning(ctx context.Context, containerID string, in io.Reader, out, errOut io.WriteCloser,
 	tty bool, resize <-chan remotecommand.TerminalSize) error {
 	return r.streams.Attach(ctx, containerID, in, out, errOut, tty, resize)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
@@ -71,14 +72,14 @@ func parseRecord(id string, text []byte) (*criContainer, error) {
 
 // keptOutput decides whose output is kept for those who attach (EC-16): of debugging's containers. To others an
 // attachment shows what comes from then on, as Kubernetes has it: kubectl run reads the log before it attaches, and
-// would show all of it twice.
+// would show all of it twice. Their output passes through a tap all the same, which writes the log several times as
+// fast as the CRI and loses nothing of it when the server is killed (decision 081).
 func keptOutput(c *criContainer) bool {
 	labels := c.Config.Labels
 	return cri.IsExec(labels) || labels[cri.LabelContainerType] == podspec.Ephemeral.Label()
 }
 
-// tappedTasks is containerd's tasks service, but the shims of containers whose output is kept write into a tap. The CRI
-// is not to know: it hears of its own fifos, and finds no output in them, only its end.
+// tappedTasks is containerd's tasks service, but the shims of all containers write into taps. The CRI is not to know: it hears of its own fifos, and finds no output in them, only its end.
 type tappedTasks struct {
 	tasks.TasksClient
 	daemon *daemon
@@ -89,24 +90,41 @@ type tappedTasks struct {
 func (t *tappedTasks) Create(ctx context.Context, in *tasks.CreateTaskRequest,
 	opts ...grpc.CallOption) (r *tasks.CreateTaskResponse, err error) {
 	spec, err := t.spec(ctx, in)
-	if err != nil || spec == nil {
-		if err == nil {
-			r, err = t.TasksClient.Create(ctx, in, opts...)
-		}
-		return r, err
+	if err != nil {
+		return nil, err
 	}
-	if in.Stdin != "" {
-		in.Stdin += tap.Suffix
-	}
-	in.Stdout += tap.Suffix
-	if in.Stderr != "" && !in.Terminal {
-		in.Stderr += tap.Suffix
-	}
-	err = t.taps.Start(in.ContainerID, *spec, func() error {
+	create := func(in *tasks.CreateTaskRequest) error {
 		r, err = t.TasksClient.Create(ctx, in, opts...)
 		return err
-	})
+	}
+	if spec == nil {
+		return r, create(in)
+	}
+	err = createTapped(t.taps, *spec, in, create)
 	return r, err
+}
+
+// createTapped creates a container whose shim writes into a tap. One whose output need not be kept does not depend on
+// there being room for a tap.
+func createTapped(taps *tap.Taps, spec tap.Spec, in *tasks.CreateTaskRequest,
+	create func(*tasks.CreateTaskRequest) error) error {
+	tapped := proto.CloneOf(in)
+	if in.Stdin != "" {
+		tapped.Stdin += tap.Suffix
+	}
+	tapped.Stdout += tap.Suffix
+	if in.Stderr != "" && !in.Terminal {
+		tapped.Stderr += tap.Suffix
+	}
+	tried := false
+	err := taps.Start(in.ContainerID, spec, func() error {
+		tried = true
+		return create(tapped)
+	})
+	if err != nil && !tried && spec.FromNow {
+		return create(in)
+	}
+	return err
 }
 
 // spec is how a new task is to be tapped; nil if it is not.
@@ -115,7 +133,7 @@ func (t *tappedTasks) spec(ctx context.Context, in *tasks.CreateTaskRequest) (*t
 		return nil, nil // a sandbox
 	}
 	c, err := t.daemon.metadata(ctx, in.ContainerID)
-	if err != nil || c == nil || !keptOutput(c) {
+	if err != nil || c == nil {
 		return nil, err
 	}
 	return tapSpec(c, in.Stdin, in.Stdout, in.Stderr, in.Terminal), nil
@@ -123,8 +141,10 @@ func (t *tappedTasks) spec(ctx context.Context, in *tasks.CreateTaskRequest) (*t
 
 // tapSpec is how a container is tapped whose fifos these are.
 func tapSpec(c *criContainer, stdin, stdout, stderr string, tty bool) *tap.Spec {
+	kept := keptOutput(c)
 	return &tap.Spec{Stdin: stdin, Stdout: stdout, Stderr: stderr, Log: c.LogPath, TTY: tty,
-		StdinOnce: c.Config.StdinOnce, Awaited: c.Config.StdinOnce || cri.IsExec(c.Config.Labels)}
+		StdinOnce: c.Config.StdinOnce, FromNow: !kept,
+		Awaited: kept && (c.Config.StdinOnce || cri.IsExec(c.Config.Labels))}
 }
 
 // Get implements tasks.TasksClient.

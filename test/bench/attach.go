@@ -25,7 +25,7 @@ import (
 const attachBytes = 100 << 20
 
 // attachSessions: a container prints to one client, without a terminal, when the client asks for it: a debug container,
-// whose output is kept, and an ordinary one, whose output goes through containerd's log. The server's memory is
+// whose output is kept, and an ordinary one, whose output is not. The server's memory is
 // that at a session's highest, against that before the same session: what a hundred megabytes on their way through it
 // add.
 func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
@@ -92,7 +92,7 @@ func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
 		{What: "… CPU of the server process", Figure: s[0].median("cpu")},
 		{What: "… server process RSS over that before, median (and most)", Bytes: max(grown[len(grown)/2], 1),
 			MaxBytes: 64 << 20, Note: mib(grown[len(grown)-1])},
-		{What: "… of an ordinary container, through containerd's log", Figure: s[1].median("took"),
+		{What: "… of an ordinary container", Figure: s[1].median("took"),
 			Note: speed(s[1].median("took"))},
 		{What: "… CPU of the server process", Figure: s[1].median("cpu")},
 	}, nil

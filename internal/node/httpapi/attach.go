@@ -17,6 +17,8 @@ import (
 type Attacher interface {
 	// KeepsOutput says whether it does for this container; others are attached to through the CRI.
 	KeepsOutput(ctx context.Context, containerID string) (bool, error)
+	// LogsOutput says whether it writes this container's log: Attach shows the log first then, by the options' Past.
+	LogsOutput(containerID string) bool
 	// Attach returns nil when the container's process has ended and all its output was written, ctx.Err() when ctx is
 	// done.
 	Attach(ctx context.Context, containerID string, o tap.Options) error
@@ -62,7 +64,11 @@ func (a attachTo) process(ctx context.Context, in io.Reader, out, errOut io.Writ
 	if a.o.Stderr {
 		o.Stderr = errOut
 	}
-	err := a.to.Attach(ctx, a.id, o)
+	return ended(ctx, a.to.Attach(ctx, a.id, o))
+}
+
+// ended is why streams ended, for the client.
+func ended(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errLost):
 		return nil

@@ -26,6 +26,10 @@ type keeper struct {
 	attach func(context.Context, tap.Options) error
 }
 
+// LogsOutput implements Attacher.
+func (k *keeper) LogsOutput(string) bool { return false }
+
+// KeepsOutput implements Attacher.
 func (k *keeper) KeepsOutput(_ context.Context, id string) (bool, error) { return id == k.id, nil }
 
 func (k *keeper) Attach(ctx context.Context, _ string, o tap.Options) error { return k.attach(ctx, o) }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/node/logs"
+	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
 const (
@@ -90,7 +91,13 @@ type replayed struct {
 	from int64   // of the log
 }
 
-// process attaches. The log is read before the runtime is asked for its stream, so nothing comes twice. What the
+// logsOutput says whether the runtime knows what a container's log has of its output.
+func (s *Server) logsOutput(id string) bool {
+	return s.config.Attach != nil && s.config.Attach.LogsOutput(id)
+}
+
+// process attaches. A runtime that writes the log itself shows it and what follows. Of another the log is read before
+// it is asked for its stream, so nothing comes twice. What the
 // container prints in between is in the log only: it is shown before the first that the stream has, and if the stream
 // has nothing, at the end.
 func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
@@ -106,6 +113,17 @@ func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.Wri
 	var past io.Writer = stdout // as it was on the terminal, where there is one
 	if tty && stdout != nil {
 		past = terminalLines{stdout}
+	}
+	if a.live != nil && a.s.logsOutput(a.id) {
+		o := tap.Options{TTY: tty, Stdout: stdout, Stderr: stderr, Resize: sizes}
+		o.Past = func(log io.ReaderAt, size int64) error {
+			_, err := logs.ReplayFrom(log, size, a.from, replayMost, past, stderr)
+			return err
+		}
+		if a.o.Stdin {
+			o.Stdin = in
+		}
+		return ended(ctx, a.s.config.Attach.Attach(ctx, a.id, o))
 	}
 	at, err := logs.Replay(a.path, a.from, replayMost, past, stderr)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -126,11 +144,8 @@ func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.Wri
 		toErr = liveErr
 	}
 	err = a.live(ctx, in, toOut, toErr, sizes)
-	switch {
-	case errors.Is(context.Cause(ctx), errLost):
-		return nil
-	case ctx.Err() != nil:
-		return errStopped
+	if ctx.Err() != nil {
+		return ended(ctx, err)
 	}
 	if silent := liveOut.n.Load() == 0 && liveErr.n.Load() == 0; silent || err == nil {
 		return a.missedAll(ctx, at, past, stderr, liveOut, liveErr, err)

@@ -22,14 +22,19 @@ func Replay(path string, from, most int64, stdout, stderr io.Writer) (to int64, 
 	if err != nil {
 		return 0, err
 	}
-	if info.Size() < from {
+	return ReplayFrom(f, info.Size(), from, most, stdout, stderr)
+}
+
+// ReplayFrom is [Replay] of a log that is open and has so many bytes.
+func ReplayFrom(log io.ReaderAt, size, from, most int64, stdout, stderr io.Writer) (to int64, err error) {
+	if size < from {
 		from = 0
 	}
-	torn := info.Size()-from > most // it begins in the middle of a line
+	torn := size-from > most // it begins in the middle of a line
 	if torn {
-		from = info.Size() - most
+		from = size - most
 	}
-	lines := bufio.NewReader(io.NewSectionReader(f, from, info.Size()-from))
+	lines := bufio.NewReader(io.NewSectionReader(log, from, size-from))
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {

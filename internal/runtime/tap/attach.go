@@ -21,6 +21,9 @@ type Options struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Resize <-chan remotecommand.TerminalSize // the client's window; may be nil
+	// Past is called before anything else, where output is not kept ([Spec.FromNow]): with the container's log as it is
+	// when the client attaches. The output that the log does not have by then follows, to the byte. It may be nil.
+	Past func(log io.ReaderAt, size int64) error
 }
 
 // Shim is what a tap asks of a container's shim.
@@ -32,24 +35,14 @@ type Shim interface {
 // ErrStopped is what clients get when this process lets go of the containers, which go on.
 var ErrStopped = errors.New("the container runtime is stopping but the container keeps running: attach again")
 
-// attach gives a client everything the ring holds and what comes, until there is no more (nil), ctx is done, or it
-// takes nothing any more (its error).
+// attach gives a client everything the ring holds, or everything that the log does not have (FromNow), and what comes,
+// until there is no more (nil), ctx is done, or it takes nothing any more (its error).
 func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
-	t.mu.Lock()
-	if t.stopped || t.ring.mem == nil {
-		defer t.mu.Unlock()
-		if t.stopped {
-			return ErrStopped
-		}
-		return errGone
+	c, of, log, err := t.begin()
+	if err != nil {
+		return err
 	}
-	t.users++
-	c := t.ring.start()
-	of := &client{took: time.Now()}
-	t.clients[c] = of
-	t.joined = true
-	t.changed.Broadcast()
-	t.mu.Unlock()
+	defer log.close()
 
 	// A client that is gone holds nobody up, also while a write to it still hangs.
 	gone := context.AfterFunc(ctx, func() {
@@ -66,9 +59,12 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 		t.changed.Broadcast()
 		t.release()
 	}()
+	if err := log.show(o.Past); err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
 	// one that the container does not have is read all the same, for what else comes over its connection
 	if o.Stdin != nil {
-		stop, err := t.feed(ctx, o.Stdin, shim)
+		stop, err := t.feed(ctx, o.Stdin, of, shim)
 		if err != nil {
 			return err
 		}
@@ -95,29 +91,114 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 	}
 }
 
+// begin makes a client of the tap, at the oldest byte of the ring or at the end of the log.
+func (t *tap) begin() (c *cursor, of *client, log past, err error) {
+	if !t.spec.FromNow {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if err = t.mayAttach(); err == nil {
+			c, of = t.add(t.ring.start(), [2]uint64{})
+		}
+		return c, of, log, err
+	}
+	// The log goes on only when the client has its place: the ring keeps for it what comes.
+	t.logs.mu.Lock()
+	defer t.logs.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err = t.mayAttach(); err != nil {
+		return nil, nil, log, err
+	}
+	if t.ring.h.ended.Load() != 0 { // the log has all, and is closed, or will be at once
+		return nil, nil, log, errGone
+	}
+	logged := t.logs.logged()
+	c, of = t.add(t.ring.from(min(logged[stdout], logged[stderr])), logged)
+	log.file, log.size = t.logs.reader()
+	return c, of, log, nil
+}
+
+// mayAttach says why nobody can attach; with the lock held.
+func (t *tap) mayAttach() error {
+	switch {
+	case t.stopped:
+		return ErrStopped
+	case t.ring.mem == nil:
+		return errGone
+	}
+	return nil
+}
+
+// add notes a client; with the lock held.
+func (t *tap) add(c *cursor, from [2]uint64) (*cursor, *client) {
+	of := &client{took: time.Now(), from: from}
+	t.users++
+	t.clients[c] = of
+	t.joined = true
+	t.changed.Broadcast()
+	return c, of
+}
+
+// past is a container's log at one time; nothing if it has none.
+type past struct {
+	file *os.File
+	size int64
+}
+
+func (p past) show(to func(io.ReaderAt, int64) error) error {
+	if p.file == nil || to == nil {
+		return nil
+	}
+	return to(p.file, p.size)
+}
+
+func (p past) close() {
+	if p.file != nil {
+		_ = p.file.Close()
+	}
+}
+
 // await copies the next output of one stream, waiting for it; nothing at the end of all.
 func (t *tap) await(ctx context.Context, c *cursor, of *client, buf []byte) (n int, s stream, lost uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for ; !t.ring.more(c); t.changed.Wait() {
-		switch {
-		case ctx.Err() != nil:
-			return 0, 0, 0, ctx.Err()
-		case t.stopped:
-			return 0, 0, 0, ErrStopped
-		case t.pumps == 0:
+	for n == 0 && err == nil {
+		if err = t.awaitMore(ctx, c, of); err != nil {
+			break
+		}
+		if !t.ring.more(c) {
 			return 0, 0, 0, nil
 		}
+		t.ring.catchUp(c)
+		n, s = t.unseen(c, of, buf)
+		lost, c.lost = lost+c.lost, 0
 	}
-	if ctx.Err() != nil {
-		return 0, 0, 0, ctx.Err()
-	}
-	t.ring.catchUp(c)
-	n, s, _ = t.ring.next(c, buf, true)
-	lost, c.lost = c.lost, 0
 	of.took, of.free = time.Now(), false
 	t.changed.Broadcast() // somebody may wait for room
-	return n, s, lost, nil
+	return n, s, lost, err
+}
+
+// unseen copies output that a client does not have from the log.
+func (t *tap) unseen(c *cursor, of *client, buf []byte) (int, stream) {
+	join := c.position() >= max(of.from[stdout], of.from[stderr])
+	n, s, at := t.ring.next(c, buf, join)
+	if !join && at < of.from[s] {
+		n = copy(buf, buf[min(of.from[s]-at, uint64(n)):n])
+	}
+	return n, s
+}
+
+// awaitMore waits for output behind a cursor, or until there will be none for this client.
+func (t *tap) awaitMore(ctx context.Context, c *cursor, of *client) error {
+	for ; ctx.Err() == nil && !t.ring.more(c); t.changed.Wait() {
+		switch {
+		case t.stopped:
+			return ErrStopped
+		case t.pumps == 0, of.left:
+			return nil
+		}
+	}
+	return ctx.Err()
 }
 
 // replay gives a client what is kept of a container that has ended.
@@ -201,8 +282,9 @@ func bytesOf(n uint64) string {
 }
 
 // feed hands a client's input on, until it ends or stop is called. The end of the input is the container's only if the
-// container asks for that (stdinOnce), and never with a terminal, which has no end.
-func (t *tap) feed(ctx context.Context, in io.Reader, shim Shim) (stop func(), err error) {
+// container asks for that (stdinOnce), and never with a terminal, which has no end. Where output is not kept, the end of
+// any other input is the client's leaving, as with the CRI: kubectl run --leave-stdin-open waits for that.
+func (t *tap) feed(ctx context.Context, in io.Reader, of *client, shim Shim) (stop func(), err error) {
 	t.mu.Lock()
 	open := t.stdin != nil
 	t.mu.Unlock()
@@ -223,10 +305,16 @@ func (t *tap) feed(ctx context.Context, in io.Reader, shim Shim) (stop func(), e
 	go func() {
 		_, err := io.Copy(fifo, in)
 		_ = fifo.Close()
-		if !t.spec.StdinOnce || t.spec.TTY || errors.Is(err, os.ErrClosed) && ctx.Err() == nil {
-			return
+		switch {
+		case errors.Is(err, os.ErrClosed) && ctx.Err() == nil: // by stop
+		case t.spec.StdinOnce && !t.spec.TTY:
+			t.endStdin(shim)
+		case t.spec.FromNow:
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			of.left = true
+			t.changed.Broadcast()
 		}
-		t.endStdin(shim)
 	}()
 	return func() { leave(); _ = fifo.Close() }, nil
 }

@@ -115,6 +115,28 @@ func (l *logFile) close() {
 	l.path = "" // not to be opened anew
 }
 
+// logged is how far each stream's output is in the log.
+func (l *logFile) logged() [2]uint64 {
+	return [2]uint64{l.ring.h.logged[stdout].Load(), l.ring.h.logged[stderr].Load()}
+}
+
+// reader opens the log for a reader, as it is; nil if it cannot be read. With the lock held.
+func (l *logFile) reader() (*os.File, int64) {
+	if l.file == nil {
+		return nil, 0
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", l.file.Fd())) // also when it was renamed just now
+	if err != nil {
+		return nil, 0
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, 0
+	}
+	return f, info.Size()
+}
+
 // takeUp finds out whether what a former process was about to write was written, takes back a part of it, and takes
 // note of the whole.
 func (l *logFile) takeUp() error {
@@ -188,10 +210,7 @@ func (l *logFile) write(pieces []piece, next uint64, last bool) error {
 			logged[s] = l.tailAt[s]
 		}
 	}
-	err := l.append(logged)
-	l.commit(logged)
-	l.ring.h.intent.valid.Store(0)
-	return err
+	return l.append(logged)
 }
 
 // lines formats the lines that end in a piece, and keeps the beginning of the one that does not. What a former process
@@ -243,10 +262,15 @@ func (l *logFile) line(s stream, what int, text []byte) {
 	l.text = append(l.text, '\n')
 }
 
-// append writes the text to the file. What cannot be written is lost to the log, not to the container, which goes on.
+// append writes the text to the file, and takes note of it. What cannot be written is lost to the log, not to the
+// container, which goes on.
 func (l *logFile) append(logged [2]uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer func() {
+		l.commit(logged)
+		l.ring.h.intent.valid.Store(0)
+	}()
 	if l.file == nil || len(l.text) == 0 {
 		return nil
 	}

@@ -17,6 +17,9 @@ const (
 	// people scroll back; a hundred debug containers take a hundred megabytes of disk, and of memory only what was
 	// printed.
 	ringSize = 1 << 20
+	// passingSize is that of a container whose output only passes ([Spec.FromNow]): room for a client that is slow for
+	// a moment, and for lines that have not come to their end.
+	passingSize = 256 << 10
 	// chunk is the most that is read at once: what a pipe holds.
 	chunk = 64 << 10
 	// headerSize is where the frames begin in the file: a page of its own.
@@ -144,6 +147,10 @@ func mapRing(f *os.File, length, prot int) (*ring, error) {
 	return &ring{mem: mem, h: h, data: mem[headerSize:], size: h.size}, nil
 }
 
+// chunk is the most that is read at once into this ring: each read touches that much of it, which a small ring is to
+// keep small for the many containers that say little.
+func (r *ring) chunk() uint64 { return min(chunk, r.size/16) }
+
 func (r *ring) close() {
 	if r.mem != nil {
 		_ = unix.Munmap(r.mem)
@@ -171,7 +178,7 @@ func (r *ring) recover() {
 	head, mark := r.h.head.Load(), r.h.reading.Load()
 	if mark > head && mark-head <= 2 {
 		at := head + frameHeader
-		n := chunk
+		n := int(r.chunk())
 		for n > 0 && r.data[(at+uint64(n)-1)%r.size] == blankByte {
 			n--
 		}
@@ -184,7 +191,7 @@ func (r *ring) recover() {
 
 // needed is where the tail must be before the next chunk can be read.
 func (r *ring) needed() uint64 {
-	end := r.h.head.Load() + 2*frameHeader + chunk
+	end := r.h.head.Load() + 2*frameHeader + r.chunk()
 	to, tail := max(end, r.size)-r.size, r.h.tail.Load()
 	for tail < to {
 		n, _ := r.frame(tail)
@@ -206,9 +213,9 @@ func (r *ring) drop(to uint64) {
 func (r *ring) take(s stream, read func(place [][]byte) (int, error)) (int, error) {
 	head := r.h.head.Load()
 	at := head + frameHeader
-	r.blank(at, at+chunk)
+	r.blank(at, at+r.chunk())
 	r.h.reading.Store(head + uint64(s) + 1)
-	n, err := read(r.place(at, chunk))
+	n, err := read(r.place(at, int(r.chunk())))
 	if n > 0 {
 		r.publish(s, n)
 	} else {
@@ -282,6 +289,21 @@ func (c *cursor) position() uint64 {
 func (r *ring) start() *cursor {
 	dropped := r.h.dropped.Load()
 	return &cursor{pos: r.h.tail.Load(), lost: dropped, past: dropped}
+}
+
+// from is a cursor at the frame that a position is in, or at the end of all.
+func (r *ring) from(at uint64) *cursor {
+	c := r.start()
+	c.lost = 0
+	for r.more(c) {
+		n, _ := r.frame(c.pos)
+		next := c.pos + frameHeader + padded(n)
+		if next > at {
+			break
+		}
+		c.pos, c.past = next, c.past+uint64(n)
+	}
+	return c
 }
 
 // catchUp puts a cursor that was left behind on the oldest output.

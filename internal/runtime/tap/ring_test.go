@@ -97,35 +97,46 @@ func TestRing(t *testing.T) {
 
 // EC-16: a process that is killed while it reads, after the kernel gave it the bytes and before it counted them, loses none.
 func TestRingKilledWhileReading(t *testing.T) {
-	for _, text := range []string{"", "x", "some text\n", strings.Repeat("0123456789abcdef", chunk/16)} {
-		for _, before := range []int{0, 3, chunk - 5, 5 * chunk / 2} {
-			r, path := testRing(t, 4*chunk)
-			old := strings.Repeat("y", before)
-			put(r, stdout, strings.Repeat("z", 3*chunk))
-			put(r, stdout, old)
-			r.drop(r.needed())
-			func() {
-				defer func() { _ = recover() }()
-				_, _ = r.take(stderr, func(place [][]byte) (n int, _ error) {
-					for _, p := range place {
-						n += copy(p, text[n:])
-					}
-					panic("killed")
-				})
-			}()
-			next, err := openRing(path)
-			if err != nil {
-				t.Fatal(err)
+	for _, size := range []int{ringSize, passingSize} {
+		whole := int(min(chunk, size/16))
+		for _, text := range []string{"", "x", "some text\n", strings.Repeat("0123456789abcdef", whole/16)} {
+			for _, before := range []int{0, 3, whole - 5, 5 * whole / 2} {
+				killedWhileReading(t, size, text, before)
 			}
-			put(next, stderr, "more")
-			if got, _ := kept(next, stderr, true); got != text+"more" {
-				t.Errorf("%d bytes before: %d bytes of %d were found", before, len(got)-4, len(text))
-			}
-			if got, _ := kept(next, stdout, true); !strings.HasSuffix(got, old[:min(len(old), chunk/2)]) || strings.Trim(got, "zy") != "" {
-				t.Errorf("%d bytes before were changed", before)
-			}
-			next.close()
 		}
+	}
+}
+
+// killedWhileReading kills a process that reads text behind so many bytes of other output, in a ring that is full.
+func killedWhileReading(t *testing.T, size int, text string, before int) {
+	t.Helper()
+	r, path := testRing(t, size)
+	old := strings.Repeat("y", before)
+	for range size / chunk {
+		put(r, stdout, strings.Repeat("z", chunk))
+	}
+	put(r, stdout, old)
+	r.drop(r.needed())
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = r.take(stderr, func(place [][]byte) (n int, _ error) {
+			for _, p := range place {
+				n += copy(p, text[n:])
+			}
+			panic("killed")
+		})
+	}()
+	next, err := openRing(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.close()
+	put(next, stderr, "more")
+	if got, _ := kept(next, stderr, true); got != text+"more" {
+		t.Errorf("%d bytes before, of %d: %d bytes of %d were found", before, size, len(got)-4, len(text))
+	}
+	if got, _ := kept(next, stdout, true); !strings.HasSuffix(got, old) || strings.Trim(got, "zy") != "" {
+		t.Errorf("%d bytes before, of %d, were changed", before, size)
 	}
 }
 

@@ -54,6 +54,8 @@ type tap struct {
 type client struct {
 	took time.Time // when something was last taken
 	free bool      // holds nobody up any more
+	left bool      // its input has ended: it gets what has come by now
+	from [2]uint64 // what of each stream it has from the log
 }
 
 func newTap(id string, s Spec, r *ring, log *slog.Logger, spare *sync.Pool) *tap {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -41,9 +42,21 @@ type Spec struct {
 	TTY    bool
 	// StdinOnce says that the end of the first client's input is the end of the container's.
 	StdinOnce bool
+	// FromNow says that the output is not kept for those who attach: it passes through the ring on its way to the log.
+	// They are shown the log, if they ask for it, and what it does not have; and they leave with the end of their
+	// input, where that is not the container's.
+	FromNow bool `json:",omitempty"`
 	// Awaited says that the container was made for one client, who is on the way: nothing of the output is let go
 	// before it is there, unless it does not come.
 	Awaited bool
+}
+
+// room is the size of its ring.
+func (s Spec) room() int {
+	if s.FromNow {
+		return passingSize
+	}
+	return ringSize
 }
 
 // outputs are the runtime's fifos of the streams there are.
@@ -149,7 +162,7 @@ func (t *Taps) prepare(id string, s Spec) (*ring, error) {
 	if err := os.Rename(path+".new", path); err != nil {
 		return nil, err
 	}
-	return newRing(filepath.Join(t.dir, id, ringFile), ringSize)
+	return newRing(filepath.Join(t.dir, id, ringFile), s.room())
 }
 
 // Recover takes up the taps that a former process left. To be called before the runtime opens its fifos.
@@ -175,7 +188,7 @@ func (t *Taps) take(id string) error {
 	r, err := openRing(path)
 	if err != nil {
 		t.log.Warn("the output of a container is kept again from now on", "container", id, "err", err)
-		if r, err = newRing(path, ringSize); err != nil {
+		if r, err = newRing(path, s.room()); err != nil {
 			return err
 		}
 	}
@@ -240,18 +253,35 @@ func (t *Taps) find(id string) (p *tap, changed <-chan struct{}) {
 	return t.live[id], t.changed
 }
 
-// Kept says whether a container has a tap, or had one and is still there.
+// Kept says whether a container's output is kept for those who attach: it has a tap, or had one and is still there.
 func (t *Taps) Kept(id string) bool {
-	if p, _ := t.find(id); p != nil {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(t.dir, id, ringFile))
-	return err == nil
+	s, ok := t.tapped(id)
+	return ok && !s.FromNow
 }
 
-// Attach gives a client all output of a container that is kept, then what comes, and hands its input on. It returns nil
-// when there is no more output, ctx.Err() when ctx is done, and otherwise the error of the client's streams. It waits
-// for containers whose tap is not there yet, until removed is closed (ErrNone).
+// Passes says whether a container's output goes, or went, through a tap that keeps it for nobody (see [Spec.FromNow]):
+// clients get the log and what follows.
+func (t *Taps) Passes(id string) bool {
+	s, ok := t.tapped(id)
+	return ok && s.FromNow
+}
+
+// tapped is how a container is tapped, or was; false if it never was.
+func (t *Taps) tapped(id string) (Spec, bool) {
+	if p, _ := t.find(id); p != nil {
+		return p.spec, true
+	}
+	if _, err := os.Stat(filepath.Join(t.dir, id, ringFile)); err != nil {
+		return Spec{}, false
+	}
+	s, err := t.spec(id)
+	return s, err == nil
+}
+
+// Attach gives a client all output of a container that is kept, then what comes, and hands its input on; of a container
+// whose output only passes, the log (Options.Past) and what follows it. It returns nil when there is no more output, or
+// with the client's input (see [Spec.FromNow]), ctx.Err() when ctx is done, and otherwise the error of the client's
+// streams. It waits for containers whose tap is not there yet, until removed is closed (ErrNone).
 func (t *Taps) Attach(ctx context.Context, id string, o Options, shim Shim, removed <-chan struct{}) error {
 	for {
 		p, changed := t.find(id)
@@ -287,7 +317,24 @@ func (t *Taps) replay(ctx context.Context, id string, o Options) error {
 	if r.h.ended.Load() == 0 {
 		return fs.ErrNotExist // it is about to begin
 	}
+	if s.FromNow {
+		return showLog(s.Log, o.Past)
+	}
 	return replay(ctx, r, o, s.TTY)
+}
+
+// showLog shows the log of a container that has ended. One that is not there any more has nothing to show.
+func showLog(path string, to func(io.ReaderAt, int64) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return past{f, info.Size()}.show(to)
 }
 
 // ReopenLog opens a container's log anew, after the file was renamed.

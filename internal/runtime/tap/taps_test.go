@@ -46,7 +46,9 @@ func open(t *testing.T, path string, flag int) *os.File {
 
 func (s *fakeShim) create() error {
 	s.out, s.keepOut = open(s.t, s.spec.Stdout+Suffix, os.O_WRONLY), open(s.t, s.spec.Stdout+Suffix, os.O_RDONLY)
-	s.err, s.keepErr = open(s.t, s.spec.Stderr+Suffix, os.O_WRONLY), open(s.t, s.spec.Stderr+Suffix, os.O_RDONLY)
+	if !s.spec.TTY {
+		s.err, s.keepErr = open(s.t, s.spec.Stderr+Suffix, os.O_WRONLY), open(s.t, s.spec.Stderr+Suffix, os.O_RDONLY)
+	}
 	s.in, s.keepIn = open(s.t, s.spec.Stdin+Suffix, os.O_RDONLY|syscall.O_NONBLOCK), open(s.t, s.spec.Stdin+Suffix, os.O_WRONLY)
 	return nil
 }
