@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tap keeps what containers print, so that whoever attaches sees all of it: from the first byte, once, in order
-// (EC-16), however late they come, even after a kill -9 of the process that keeps it. docs/decisions/011 explains why.
+// Package tap takes what containers print to their logs and to those who attach. It keeps the output of some, so that
+// whoever attaches sees all of it: from the first byte, once, in order (EC-16), however late they come, even after a
+// kill -9 of the process that keeps it (docs/decisions/011). Of others ([Spec.FromNow]) who attaches is shown the log
+// and, to the byte, what it does not have (docs/decisions/081).
 //
 // [Taps] knows the taps of one runtime. A tap stands between a container's shim and the rest: the shim writes into
 // fifos of the tap's, the tap's bytes go into a ring (a file that is mapped into memory, beside the runtime's other
