@@ -79,7 +79,8 @@ func keptOutput(c *criContainer) bool {
 	return cri.IsExec(labels) || labels[cri.LabelContainerType] == podspec.Ephemeral.Label()
 }
 
-// tappedTasks is containerd's tasks service, but the shims of all containers write into taps. The CRI is not to know: it hears of its own fifos, and finds no output in them, only its end.
+// tappedTasks is containerd's tasks service, but the shims of all containers write into taps. The CRI is not to know:
+// it hears of its own fifos, and finds no output in them, only its end.
 type tappedTasks struct {
 	tasks.TasksClient
 	daemon *daemon

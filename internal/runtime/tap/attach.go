@@ -282,8 +282,8 @@ func bytesOf(n uint64) string {
 }
 
 // feed hands a client's input on, until it ends or stop is called. The end of the input is the container's only if the
-// container asks for that (stdinOnce), and never with a terminal, which has no end. Where output is not kept, the end of
-// any other input is the client's leaving, as with the CRI: kubectl run --leave-stdin-open waits for that.
+// container asks for that (stdinOnce), and never with a terminal, which has no end. Where output is not kept, the end
+// of any other input is the client's leaving, as with the CRI: kubectl run --leave-stdin-open waits for that.
 func (t *tap) feed(ctx context.Context, in io.Reader, of *client, shim Shim) (stop func(), err error) {
 	t.mu.Lock()
 	open := t.stdin != nil
