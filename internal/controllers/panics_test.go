@@ -166,9 +166,9 @@ func TestPanicsAnywhere(t *testing.T) {
 				Looking: ondemand.Looking{Client: client, Metadata: metadata.NewForConfigOrDie(as)}, Informers: factory,
 				Firsts: server.Firsts(), Crashes: crashes(), Log: slog.New(slog.DiscardHandler),
 			})
+			before := panics(t, name)
 			ended := make(chan error, 1)
 			go func() { ended <- m.Run(ctx) }()
-			before := panics(t, name)
 			for ctx.Err() == nil && !m.Started(name) { // Run may not have begun to wait
 				if _, err := client.CoreV1().ConfigMaps(ns).Create(ctx,
 					&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}},

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,9 +65,17 @@ func (r *Runtime) prepareNetwork() error {
 	if err != nil {
 		return err
 	}
+	return writeNetwork(file, network.ConfList(c))
+}
+
+// writeNetwork writes containerd's CNI configuration, unless it is there already: a server starts on a full disk, too.
+func writeNetwork(file string, text []byte) error {
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
 	// Not *.conflist: containerd may read the folder at any time.
 	tmp := file + ".new"
-	if err := os.WriteFile(tmp, network.ConfList(c), 0o600); err != nil {
+	if err := os.WriteFile(tmp, text, 0o600); err != nil {
 		return fmt.Errorf("pod network: %w", err)
 	}
 	if err := os.Rename(tmp, file); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +113,9 @@ func (a *Addresses) Attach(services *onwrite.Hooks) {
 			if !HasAddress(before) && HasAddress(s) {
 				return a.assign(s, dry)
 			}
+			if err := a.changed(s, before); err != nil {
+				return nil, err
+			}
 			return func(ok bool) {
 				if ok && !dry && HasAddress(before) && !HasAddress(s) {
 					a.free(before)
@@ -137,23 +141,16 @@ func (a *Addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) 
 	if s.Spec.ClusterIP == "" && len(s.Spec.ClusterIPs) > 0 {
 		s.Spec.ClusterIP = s.Spec.ClusterIPs[0]
 	}
-	family := corev1.IPv4Protocol
-	if a.cidr.Addr().Is6() {
-		family = corev1.IPv6Protocol
-	}
-	if s.Spec.IPFamilyPolicy == nil {
-		s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
-	}
-	if len(s.Spec.IPFamilies) == 0 {
-		s.Spec.IPFamilies = []corev1.IPFamily{family}
+	if all := fillFamilies(&s.Spec, familyOf(a.cidr.Addr())); len(all) > 0 {
+		return nil, invalid(s, all)
 	}
 	if s.Spec.ClusterIP == corev1.ClusterIPNone {
 		s.Spec.ClusterIPs = []string{corev1.ClusterIPNone}
 		return nil, nil
 	}
 	refuse := func(msg string) error {
-		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name,
-			field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), s.Spec.ClusterIP, msg)})
+		return invalid(s, field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), s.Spec.ClusterIP,
+			msg)})
 	}
 	var wanted netip.Addr
 	if s.Spec.ClusterIP != "" {
@@ -173,6 +170,22 @@ func (a *Addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) 
 			a.release(ip)
 		}
 	}, nil
+}
+
+// changed refuses families that a service is given and cannot have. What an older version has let in stays as it is.
+func (a *Addresses) changed(s, before *corev1.Service) error {
+	if !HasAddress(s) || !HasAddress(before) || ptr.Equal(s.Spec.IPFamilyPolicy, before.Spec.IPFamilyPolicy) &&
+		slices.Equal(s.Spec.IPFamilies, before.Spec.IPFamilies) && slices.Equal(s.Spec.ClusterIPs, before.Spec.ClusterIPs) {
+		return nil
+	}
+	if all := fillFamilies(&s.Spec, familyOf(a.cidr.Addr())); len(all) > 0 {
+		return invalid(s, all)
+	}
+	return nil
+}
+
+func invalid(s *corev1.Service, all field.ErrorList) error {
+	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, all)
 }
 
 // HasAddress says whether a service is of a type that lives behind an address of the service range.

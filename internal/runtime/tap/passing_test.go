@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
@@ -126,6 +128,10 @@ func TestPassing(t *testing.T) {
 	third.ends("", nil)
 	last.work.Wait()
 	taps.Stop()
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Join(dir, "c", ringFile), &st); err != nil || st.Size < passingSize || st.Blocks*512 > passingSize/2 {
+		t.Errorf("the ring of a container that has ended takes %d bytes of the disk (%v)", st.Blocks*512, err)
+	}
 	text, err := os.ReadFile(s.spec.Log)
 	if err != nil {
 		t.Fatal(err)

@@ -158,6 +158,10 @@ func (r *ring) close() {
 	r.mem, r.h, r.data = nil, nil, nil
 }
 
+// empty gives back the room of the frames, which nobody reads any more, where the filesystem can do that. The file's
+// size and header stay.
+func (r *ring) empty() { _ = unix.Madvise(r.data, unix.MADV_REMOVE) }
+
 // sound reports whether the frames from one position to another end there. A length that leads beyond would have a
 // reader go round and round.
 func (r *ring) sound(from, to uint64) bool {

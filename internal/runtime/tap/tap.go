@@ -320,9 +320,13 @@ func (t *tap) letGo() {
 	t.release()
 }
 
-// release ends one use of the ring.
+// release ends one use of the ring. With the last one, output that was only passing and is in the log takes no room any
+// more.
 func (t *tap) release() {
 	if t.users--; t.users == 0 {
+		if t.spec.FromNow && t.ring.h.ended.Load() != 0 {
+			t.ring.empty()
+		}
 		t.ring.close()
 	}
 }
