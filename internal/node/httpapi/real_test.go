@@ -360,6 +360,8 @@ func (w *world) realReplay(t *testing.T, pod realPod, how string) {
 	for i, reads := range []bool{false, true, false} {
 		reader := fmt.Sprintf("reader=%d", i)
 		if reads {
+			// Who is attached may see a line before the log has it.
+			logged(t, filepath.Join(pod.logs, name, "main"), fmt.Sprintf("%s %d", how, i-1))
 			if code, text := w.get(w.masters, "/containerLogs/default/web/main?"+reader); code != 200 || !strings.HasPrefix(text, "started\n") {
 				t.Errorf("the log: %d %q", code, text)
 			}
