@@ -175,7 +175,8 @@ func (a *Addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) 
 // changed refuses families that a service is given and cannot have. What an older version has let in stays as it is.
 func (a *Addresses) changed(s, before *corev1.Service) error {
 	if !HasAddress(s) || !HasAddress(before) || ptr.Equal(s.Spec.IPFamilyPolicy, before.Spec.IPFamilyPolicy) &&
-		slices.Equal(s.Spec.IPFamilies, before.Spec.IPFamilies) && slices.Equal(s.Spec.ClusterIPs, before.Spec.ClusterIPs) {
+		slices.Equal(s.Spec.IPFamilies, before.Spec.IPFamilies) &&
+		slices.Equal(s.Spec.ClusterIPs, before.Spec.ClusterIPs) {
 		return nil
 	}
 	if all := fillFamilies(&s.Spec, familyOf(a.cidr.Addr())); len(all) > 0 {
