@@ -42,7 +42,7 @@ behind() {
 compiled() {
 	local module
 	for module in . toolbox test/agree; do
-		(cd "$module" && go list -export -test -deps ./... >/dev/null) || return
+		(cd "$module" && GOGC=400 GOMEMLIMIT=4GiB go list -export -test -deps ./... >/dev/null) || return
 	done
 }
 

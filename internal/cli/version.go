@@ -11,7 +11,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 // versions are what this program is made of.
@@ -54,7 +54,7 @@ func newVersion(t Terminal) *cobra.Command {
 
 func versionsNow() versions {
 	v := versions{
-		Wherry:     server.Version(),
+		Wherry:     release.Version(),
 		Kubernetes: version.Get().GitVersion,
 		Runc:       bundledRunc,
 		Go:         runtime.Version(),

@@ -23,3 +23,6 @@ func Kubeconfig(dir string) string { return filepath.Join(dir, "kubeconfig") }
 
 // Socket is where a server with this data folder serves the host API.
 func Socket(dir string) string { return filepath.Join(dir, "wherry.sock") }
+
+// Lock is the file that a server at work on this data folder has locked (package filelock).
+func Lock(dir string) string { return filepath.Join(dir, "lock") }

@@ -35,5 +35,16 @@ func Take(f *os.File, patience time.Duration, held func() bool) error {
 	}
 }
 
+// Held reports whether a process has the lock of the file at path. A file that is not there, or must not be read, is
+// locked by nobody that the caller could know of.
+func Held(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
 // Nobody is for Take where whoever works on the folder is known to be gone.
 func Nobody() bool { return false }

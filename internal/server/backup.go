@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/wherryproject/wherry/internal/backup"
+	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 	"github.com/wherryproject/wherry/internal/store/inspect"
 )
@@ -45,7 +46,7 @@ func (s *Server) backup(ctx context.Context, to io.Writer, what hostapi.BackupPa
 		return err
 	}
 	defer os.Remove(file)
-	w, err := backup.NewWriter(to, backup.Header{Created: time.Now().UTC().Truncate(time.Second), Wherry: Version(),
+	w, err := backup.NewWriter(to, backup.Header{Created: time.Now().UTC().Truncate(time.Second), Wherry: release.Version(),
 		Kubernetes: version.Get().GitVersion, Node: s.opts.NodeName, Revision: found.Revision, Keys: what.Keys,
 		Volumes: what.Volumes})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -43,7 +44,7 @@ func (s *Server) check(context.Context) error {
 	if err := s.checkFree(); err != nil {
 		return err
 	}
-	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(),
+	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: release.Version(),
 		Kubernetes: version.Get().GitVersion}); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/filelock"
 )
 
@@ -108,14 +109,7 @@ func LockHolder(dir string) (pid int, ok bool) {
 }
 
 // Locked reports whether a server holds the folder now.
-func Locked(dir string) bool {
-	f, err := os.Open(filepath.Join(dir, "lock"))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
-}
+func Locked(dir string) bool { return filelock.Held(datadir.Lock(dir)) }
 
 // stamp is the content of the folder's version file.
 type stamp struct {

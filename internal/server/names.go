@@ -19,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/names/asked"
 	"github.com/wherryproject/wherry/internal/names/link"
 	"github.com/wherryproject/wherry/internal/names/wire"
+	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
@@ -198,7 +199,7 @@ func programIdentity() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("resolver: this program's file: %w", err)
 	}
-	return fmt.Sprintf("%s-%d-%d", Version(), info.Size(), info.ModTime().UnixNano()), nil
+	return fmt.Sprintf("%s-%d-%d", release.Version(), info.Size(), info.ModTime().UnixNano()), nil
 }
 
 // startNames gives the resolver its service and keeps it fed.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node"
+	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
@@ -218,7 +219,7 @@ func (s *Server) startSockets(context.Context) error {
 		return err
 	}
 	h := &hostapi.Server{
-		Info:       hostapi.Info{PID: os.Getpid(), Version: Version(), URL: s.parts.url(), DataDir: s.opts.DataDir},
+		Info:       hostapi.Info{PID: os.Getpid(), Version: release.Version(), URL: s.parts.url(), DataDir: s.opts.DataDir},
 		Images:     s.parts.cri.Images,
 		Containers: s.parts.cri.Runtime,
 		Pull:       s.pull,

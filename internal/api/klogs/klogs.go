@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/klog/v2"
 )
 
@@ -81,6 +80,10 @@ func ofGoneClient(r slog.Record) (gone bool) {
 	return gone
 }
 
+// optimisticLock is what the API server says when somebody else was quicker: OptimisticLockErrorMsg of its generic
+// registry, which a command would link for these words alone. A test holds the two together.
+const optimisticLock = "the object has been modified; please apply your changes to the latest version and try again"
+
 // ofSecondTry decides whether a record only says that a controller of Kubernetes' tries again in a moment: its cache is
 // behind what it has written itself, or somebody was quicker; or that it was told to stop before it had begun. The
 // libraries put such errors into others' texts. (Pure.)
@@ -94,7 +97,7 @@ func ofSecondTry(r slog.Record) (again bool) {
 	r.Attrs(func(a slog.Attr) bool {
 		err, ok := a.Value.Any().(error)
 		again = a.Key == "err" && ok && (strings.Contains(err.Error(), "is not as new as written version") ||
-			strings.Contains(err.Error(), registry.OptimisticLockErrorMsg) ||
+			strings.Contains(err.Error(), optimisticLock) ||
 			// it is told of more kinds
 			strings.Contains(err.Error(), "timed out waiting for dependency graph builder sync"))
 		return !again

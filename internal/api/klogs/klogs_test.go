@@ -11,6 +11,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
 // PL-15: that a stream's client has gone is not an error to a person, nor that a controller tries again; what else the
@@ -53,5 +55,12 @@ func TestKlog(t *testing.T) {
 				t.Errorf("%s (%v) at %s: %q, want %q", c.message, c.err, threshold, got, want)
 			}
 		}
+	}
+}
+
+// PL-15: the words by which somebody quicker is known are the library's.
+func TestOptimisticLock(t *testing.T) {
+	if optimisticLock != registry.OptimisticLockErrorMsg {
+		t.Errorf("the library says %q", registry.OptimisticLockErrorMsg)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 // flags are the flags of wherry capture.
@@ -215,7 +215,7 @@ type part struct {
 // bundle takes all parts.
 func (f *flags) bundle(ctx context.Context, t cmdline.Terminal, from source, to io.Writer,
 	most int64) (capture.Manifest, error) {
-	m := capture.Manifest{Version: server.Version(), Secrets: f.secrets}
+	m := capture.Manifest{Version: release.Version(), Secrets: f.secrets}
 	from.describe(&m)
 	w, err := capture.NewWriter(to, m, most, time.Now)
 	if err != nil {

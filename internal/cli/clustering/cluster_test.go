@@ -33,7 +33,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -385,7 +385,7 @@ func TestInstallBesideHelm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifest.Objects(usual, server.Version())
+	objects, err := manifest.Objects(usual, release.Version())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 // values are the flags that choose what is installed: a file as Helm takes it, and what is chosen most.
@@ -30,7 +30,7 @@ func (v *values) addTo(cmd *cobra.Command) {
 	f.StringVarP(&v.file, "values", "f", "",
 		"file of values, as wherry cluster chart writes one; - for standard input; flags count for more")
 	f.StringVarP(&to.Namespace, "namespace", "n", "", "namespace to install in; default: wherry-debug")
-	f.StringVar(&to.Image, "image", "", "image of Wherry; default: "+manifest.Image(server.Version()))
+	f.StringVar(&to.Image, "image", "", "image of Wherry; default: "+manifest.Image(release.Version()))
 	f.StringVar(&to.ImagePullPolicy, "image-pull-policy", "", "Always, IfNotPresent or Never; default: IfNotPresent")
 	f.StringSliceVar(&to.ImagePullSecrets, "image-pull-secret", nil,
 		"Secret of the namespace with a login at the registry; may be repeated")

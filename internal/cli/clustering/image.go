@@ -16,7 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/image"
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 func newImage(t cmdline.Terminal) *cobra.Command {
@@ -39,7 +39,7 @@ and wherry image import take. Load it on the nodes, or push it to a registry tha
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "archive to write; - for standard output")
-	cmd.Flags().StringVar(&name, "name", manifest.Image(server.Version()), "name of the image")
+	cmd.Flags().StringVar(&name, "name", manifest.Image(release.Version()), "name of the image")
 	_ = cmd.MarkFlagFilename("output", "tar")
 	return cmd
 }
@@ -61,7 +61,7 @@ func writeImage(ctx context.Context, t cmdline.Terminal, file, name string) erro
 	if err != nil {
 		return fmt.Errorf("this program cannot be read: %w", err)
 	}
-	made, err := image.Of(image.Program{Binary: program, Version: server.Version(), Roots: image.Roots()})
+	made, err := image.Of(image.Program{Binary: program, Version: release.Version(), Roots: image.Roots()})
 	if err != nil {
 		return err
 	}

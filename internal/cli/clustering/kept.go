@@ -14,7 +14,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 // earlier is what was chosen at earlier calls.
@@ -65,7 +65,7 @@ func (in *installation) objects(ctx context.Context, t cmdline.Terminal, c *conn
 	if !in.of.Changed("namespace") && all.Namespace == usual.Namespace && before.namespace != "" {
 		all.Namespace = before.namespace
 	}
-	if objects, err = manifest.Objects(all, server.Version()); err != nil {
+	if objects, err = manifest.Objects(all, release.Version()); err != nil {
 		return nil, "", err
 	}
 	choices, err := manifest.Choices(all)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 func newManifest(t cmdline.Terminal) *cobra.Command {
@@ -40,13 +40,13 @@ func printManifest(t cmdline.Terminal, v *values, output string) error {
 		return err
 	}
 	if strings.EqualFold(output, "yaml") {
-		text, err := manifest.Render(all, server.Version())
+		text, err := manifest.Render(all, release.Version())
 		if err == nil {
 			_, err = t.Out.Write(text)
 		}
 		return err
 	}
-	objects, err := manifest.Objects(all, server.Version())
+	objects, err := manifest.Objects(all, release.Version())
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ the namespace itself (createNamespace), so that its release can be in any.`,
   helm install wherry-debug ./wherry-debug`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := manifest.WriteChart(args[0], server.Version()); err != nil {
+			if err := manifest.WriteChart(args[0], release.Version()); err != nil {
 				return err
 			}
 			fmt.Fprintf(t.Err, "%s: helm install wherry-debug %s\n", args[0], args[0])

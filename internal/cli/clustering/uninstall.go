@@ -22,7 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cluster/manifest"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/release"
 )
 
 func newUninstall(t cmdline.Terminal) *cobra.Command {
@@ -139,7 +139,7 @@ func kinds() (all []schema.GroupVersionKind, err error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := manifest.Objects(defaults, server.Version())
+	objects, err := manifest.Objects(defaults, release.Version())
 	if err != nil {
 		return nil, err
 	}

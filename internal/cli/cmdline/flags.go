@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
@@ -90,7 +90,7 @@ func Host(cmd *cobra.Command) func() *hostapi.Client {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
-		return hostapi.NewClient(server.Socket(dir))
+		return hostapi.NewClient(datadir.Socket(dir))
 	}
 }
 

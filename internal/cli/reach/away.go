@@ -19,7 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/datadir"
+	"github.com/wherryproject/wherry/internal/filelock"
 )
 
 // Away says that nobody answers where a kubeconfig says that a server is.
@@ -83,7 +84,7 @@ func unreached(err error) string {
 // words say that the server at an address does not answer, and what to do.
 func (s Source) words(address, why string) string {
 	switch {
-	case s.DataDir != "" && server.Locked(s.DataDir):
+	case s.DataDir != "" && filelock.Held(datadir.Lock(s.DataDir)):
 		return fmt.Sprintf("the wherry server on %s does not respond yet (%s): it is starting or stopping; try again in a moment", address, why)
 	case s.DataDir != "":
 		return fmt.Sprintf("the wherry server on %s does not respond (%s): start it with %s", address, why,
@@ -196,5 +197,5 @@ func OnlyRoot(path string) error {
 // NeverStarted says that there is no server that a command could mean.
 func NeverStarted(dataDir string) error {
 	return &Away{text: fmt.Sprintf("no server has been started on this machine (%s does not exist): start one with %s, or set KUBECONFIG",
-		server.Kubeconfig(dataDir), StartCommand(dataDir))}
+		datadir.Kubeconfig(dataDir), StartCommand(dataDir))}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/datadir"
 )
 
 // What kubectl says of a server that does not answer becomes one sentence; what a server says of others stays.
@@ -41,7 +41,7 @@ func TestAwayWords(t *testing.T) {
 			t.Errorf("%s: %q", address, got)
 		}
 	}
-	if got := (Source{server.DefaultDataDir}).words("127.0.0.1:6443", "x"); !strings.HasSuffix(got, "start it with sudo wherry server") {
+	if got := (Source{datadir.Default}).words("127.0.0.1:6443", "x"); !strings.HasSuffix(got, "start it with sudo wherry server") {
 		t.Errorf("%q", got)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/podspec"
-	"github.com/wherryproject/wherry/internal/server"
 )
 
 // Flags say which server and namespace a command means.
@@ -47,7 +47,7 @@ func (f *Flags) Connect() (*Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig
 	var from Source
-	if local := server.Kubeconfig(f.DataDir); f.Kubeconfig == "" && variable == "" {
+	if local := datadir.Kubeconfig(f.DataDir); f.Kubeconfig == "" && variable == "" {
 		if file, err := os.Open(local); err == nil {
 			file.Close()
 			rules.ExplicitPath = local
@@ -79,8 +79,8 @@ func (f *Flags) Connect() (*Client, error) {
 		return nil, err
 	}
 	made := &Client{Config: config, Interface: c}
-	if slices.Contains([]string{rules.ExplicitPath, variable}, server.Kubeconfig(f.DataDir)) {
-		made.socket = server.Socket(f.DataDir)
+	if slices.Contains([]string{rules.ExplicitPath, variable}, datadir.Kubeconfig(f.DataDir)) {
+		made.socket = datadir.Socket(f.DataDir)
 	}
 	return made, nil
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/service"
 	"github.com/wherryproject/wherry/internal/datadir"
-	"github.com/wherryproject/wherry/internal/server"
 )
 
 // ServiceName is what the service is called unless it is given another name.
@@ -14,7 +13,7 @@ const ServiceName = "wherry"
 
 // StartCommand is the command that starts the server of a data folder: the service, if that is how it is started here.
 func StartCommand(dataDir string) string {
-	if dataDir != server.DefaultDataDir {
+	if dataDir != datadir.Default {
 		return datadir.Start(dataDir)
 	}
 	if command := service.ThisMachine().StartCommand(ServiceName); command != "" && dataDir == ask.DataDir() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package release
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+)
 
 // released is set by the linker (Makefile) to the version of a release.
 var released string
