@@ -60,6 +60,22 @@ func TestActiveDeadline(t *testing.T) {
 	s.WaitEvent("late", "DeadlineExceeded", "longer than")
 }
 
+// TestWrittenOff: a pod whose status somebody else makes a failed one stays failed, with his words, and what runs of it is stopped
+// (PL-01, PL-10).
+func TestWrittenOff(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	s.Create(NewPod("off", Tool("sleep")))
+	s.WaitReady("off")
+	s.Kubectl("patch", "pod", "off", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"phase":"Failed","reason":"NodeLost","message":"written off"}}`)
+	p := s.Wait("off", "have its container ended", func(p *corev1.Pod) bool { return Ended(p, "main") != nil })
+	if st := p.Status; st.Phase != corev1.PodFailed || st.Reason != "NodeLost" || st.Message != "written off" ||
+		st.ContainerStatuses[0].RestartCount != 0 {
+		t.Errorf("it is %s, %s: %s, %d restarts", st.Phase, st.Reason, st.Message, st.ContainerStatuses[0].RestartCount)
+	}
+}
+
 // TestGrace: a container that ignores SIGTERM is killed when its grace is over, not before; one that obeys is gone at once
 // (PL-10).
 func TestGrace(t *testing.T) {

@@ -96,7 +96,7 @@ func (v *view) ordered() leave {
 		return leave{because: "it is being deleted", until: v.deleteBy()}
 	}
 	if s := p.Status; s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded {
-		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason,
+		return leave{because: "it has ended", until: v.leftAt().Add(grace), phase: s.Phase, reason: s.Reason,
 			message: s.Message, evicted: v.Evicted != nil && IsEviction(s.Reason)}
 	}
 	if l, ok := v.evicted(); ok {

@@ -126,18 +126,31 @@ func TestSubPath(t *testing.T) {
 		t.Error("a made folder has other permissions than the volume:", info, err)
 	}
 
-	// Symlinks, absolute and relative, count from the volume's root.
+	// A link that leads out of the volume is refused, whether what it names is there or not; one that stays within is
+	// followed, also where it names the volume by its place on the node.
 	link(t, scratch, "abs", outside)
 	link(t, scratch, "rel", "../../../../../../../../../.."+outside)
 	link(t, scratch, "file", filepath.Join(outside, "secret"))
 	link(t, scratch, "here", "logs")
 	link(t, scratch, "loop", "loop")
-	for _, sub := range []string{"abs", "rel", "file", "abs/secret", "rel/secret", "loop"} {
-		if at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: sub}); err == nil {
-			if data := read(at) + read(filepath.Join(at, "secret")); strings.Contains(data, "the host's") {
-				t.Errorf("subPath %s leads out of the volume", sub)
-			}
+	link(t, scratch, "up", "..")
+	link(t, scratch, "nowhere", filepath.Join(outside, "none"))
+	for sub, want := range map[string]string{"abs": "leads out of the volume", "rel": "leads out of the volume", "up": "leads out of the volume",
+		"file": "leads out of the volume", "abs/secret": "leads out of the volume", "rel/secret": "leads out of the volume",
+		"abs/new": "leads out of the volume", "nowhere": "file does not exist", "nowhere/deeper": "file does not exist", "loop": "too many"} {
+		at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: sub})
+		if err == nil {
+			t.Errorf("subPath %s binds %s", sub, at)
+		} else if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, "subPath") || strings.Contains(text, outside) {
+			t.Errorf("subPath %s: %v, want %q", sub, err, want)
 		}
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("outside is changed: %v, %v", entries, err)
+	}
+	link(t, scratch, "round", filepath.Join(scratch, "logs"))
+	if at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: "round/web/f"}); err != nil || read(at) != "x" {
+		t.Error("an absolute symlink within the volume:", read(at), err)
 	}
 	if at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: "here/web/f"}); err != nil || read(at) != "x" {
 		t.Error("a symlink within the volume:", read(at), err)

@@ -18,23 +18,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// errOutside is what becomes of a subPath that a link leads out of its volume. It does not say where to: that is the
+// node's business.
+var errOutside = errors.New("it leads out of the volume")
+
 // bindSubPath resolves sub within the volume, makes folders that are missing, and binds what it found to a place of our
 // own, whose path it returns. The container may change the volume at any time, so the runtime must not resolve the path
-// again: what was found is held open and bound by its handle. Symlinks are taken as if the volume were the root of all:
-// none leads out of it. The bind is not recursive; what is mounted deeper in a hostPath is not to be unmounted with
-// ours.
+// again: what was found is held open and bound by its handle. Links are followed as the node sees them, and one that
+// leads out of the volume is an error. The bind is not recursive; what is mounted deeper in a hostPath is not to be
+// unmounted with ours.
 func (m *Manager) bindSubPath(ctx context.Context, uid types.UID, v corev1.Volume, container string, index int,
 	sub string) (string, error) {
 	podDir, err := m.podDir(uid)
 	if err != nil {
 		return "", err
 	}
-	root, err := os.OpenFile(m.volumeDir(uid, v), os.O_RDONLY|unix.O_DIRECTORY, 0)
+	root, err := openTree(m.volumeDir(uid, v))
 	if err != nil {
 		return "", fmt.Errorf("volume %q: %w", v.Name, err)
 	}
 	defer root.Close()
-	handle, err := openOrMake(root, path.Clean(sub))
+	handle, err := root.openOrMake(path.Clean(sub))
 	if err != nil {
 		return "", fmt.Errorf("failed to create subPath directory for volumeMount %q: subPath %q: %w", v.Name, sub, err)
 	}
@@ -60,26 +64,59 @@ func (m *Manager) bindSubPath(ctx context.Context, uid types.UID, v corev1.Volum
 
 func procFD(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// openOrMake opens rel within root, whatever it is; what does not exist is made as folders with the permissions of
-// root.
-func openOrMake(root *os.File, rel string) (*os.File, error) {
-	handle, err := pathrs.OpenatInRoot(root, rel)
+// tree is a volume whose content others may change at any time.
+type tree struct {
+	*os.File
+	path string // without links
+}
+
+func openTree(dir string) (*tree, error) {
+	root, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &tree{root, dir}, nil
+}
+
+// open opens rel, whatever it is. Where its links lead is looked at first; what is opened then is within the tree also if
+// they have been changed meanwhile.
+func (t *tree) open(rel string) (*os.File, error) {
+	real, err := filepath.EvalSymlinks(filepath.Join(t.path, rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist // a path of the node's is not for everybody
+	} else if err != nil {
+		return pathrs.OpenatInRoot(t.File, rel) // and hear what is wrong within the tree
+	}
+	within, err := filepath.Rel(t.path, real)
+	if err != nil || !filepath.IsLocal(within) {
+		return nil, errOutside
+	}
+	return pathrs.OpenatInRoot(t.File, within)
+}
+
+// openOrMake opens rel, whatever it is; what does not exist is made as folders with the permissions of the tree's root.
+func (t *tree) openOrMake(rel string) (*os.File, error) {
+	handle, err := t.open(rel)
 	if !errors.Is(err, fs.ErrNotExist) || rel == "." {
 		return handle, err
 	}
-	parent, err := openOrMake(root, path.Dir(rel))
+	parent, err := t.openOrMake(path.Dir(rel))
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
-	info, err := root.Stat()
+	info, err := t.Stat()
 	if err != nil {
 		return nil, err
 	}
 	name := path.Base(rel)
 	switch err := unix.Mkdirat(int(parent.Fd()), name, 0o700); {
 	case errors.Is(err, unix.EEXIST): // made by another, or a symlink to nowhere
-		return pathrs.OpenatInRoot(root, rel)
+		return t.open(rel)
 	case err != nil:
 		return nil, fmt.Errorf("creating folder %s: %w", name, err)
 	}

@@ -288,6 +288,7 @@ func (w *Worker) receive(pod *corev1.Pod) {
 func (w *Worker) heed(pod *corev1.Pod) {
 	w.saved = pod.Status
 	w.status = *w.status.DeepCopy()
+	w.heedEnd(&pod.Status)
 	w.status.NominatedNodeName = pod.Status.NominatedNodeName
 	w.status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
 	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c corev1.PodCondition) bool {
@@ -299,6 +300,22 @@ func (w *Worker) heed(pod *corev1.Pod) {
 			setCondition(&w.status, c)
 		}
 	}
+}
+
+// heedEnd takes in that somebody else has written the pod off: a pod that has ended does not come back (PL-01), so what
+// runs of it stops, within its grace from now on.
+func (w *Worker) heedEnd(stored *corev1.PodStatus) {
+	if !over(stored) || over(&w.status) {
+		return
+	}
+	w.status.Phase, w.status.Reason, w.status.Message = stored.Phase, stored.Reason, stored.Message
+	if w.heard.LeftAt.IsZero() {
+		w.heard.LeftAt = time.Now()
+	}
+}
+
+func over(s *corev1.PodStatus) bool {
+	return s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded
 }
 
 // ours tells whether the planner derives this condition.

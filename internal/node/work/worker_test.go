@@ -132,6 +132,39 @@ func TestConditionsOfOthers(t *testing.T) {
 	}
 }
 
+// TestEndOfOthers: a pod that somebody else has written off stays so, whatever its containers do, also when that is said while a
+// status of the worker's own is being stored (PL-01).
+func TestEndOfOthers(t *testing.T) {
+	off := gated(20)
+	off.Status.Phase, off.Status.Reason, off.Status.Message = corev1.PodFailed, "NodeLost", "gone"
+	for name, when := range map[string]time.Duration{"while storing": 500 * time.Millisecond, "later": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				node := &stub{save: func(n int, _ *corev1.Pod, to *corev1.PodStatus) (*corev1.Pod, error) {
+					p := gated(10 + 20*(n-1))
+					p.Status = *to.DeepCopy()
+					return p, nil
+				}}
+				w := work.NewWorker(node, gated(1), slog.New(slog.DiscardHandler))
+				go w.Run(ctx)
+				time.Sleep(when)
+				if s := w.View().Pod.Status; s.Phase == corev1.PodFailed {
+					t.Error("it has failed before anybody said so")
+				}
+				w.Update(off)
+				time.Sleep(time.Minute)
+				v := w.View()
+				if s := v.Pod.Status; s.Phase != corev1.PodFailed || s.Reason != "NodeLost" || s.Message != "gone" {
+					t.Errorf("it is %s, %s: %s", s.Phase, s.Reason, s.Message)
+				}
+				cancel()
+				<-w.Ended()
+			})
+		})
+	}
+}
+
 // TestSet: a pod has one worker, whoever is told of it first; one that came back while its worker was returning gets another.
 func TestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
