@@ -316,16 +316,22 @@ func (f *debugFlags) over(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 		}
 		return nil
 	}
-	end, why, err := awaitEnd(ctx, c, f.Namespace, pod, name, f.Request)
+	end, why, err := f.awaitEnd(ctx, t, c, pod, name)
+	if exit, called := errors.AsType[*cmdline.Exit](err); called {
+		return exit
+	}
 	if err != nil {
 		return cmdline.ExitWith(session.ExitFailed, err)
 	}
 	if why != "" && !f.Quiet {
 		f.reason(t, why)
 	}
-	if end == nil { // the line was lost, or somebody's EOF ended this session only
-		f.say(t, "the session has ended, the debug container is still running; to return: %s", f.wayBack(pod, name))
-		return nil
+	// Its output is closed, or somebody's EOF ended this session only, or the node is late. An exit code of 0 would say
+	// that the command went well, which nobody knows.
+	if end == nil {
+		return cmdline.ExitWith(session.ExitFailed, fmt.Errorf(
+			"the session has ended, and within %s the node has not said how debug container %s did: if it is still running, return with %s; wherry debug ls %s says",
+			endPatience, name, f.wayBack(pod, name), pod))
 	}
 	return cmdline.ExitWith(int(end.ExitCode), nil)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,16 +31,22 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// endPatience is how long a debug container that was heard to end may take to be shown so.
-const endPatience = 5 * time.Second
+// endPatience is how long a node may take to say how a debug container has ended whose streams have: it is the last of
+// the two to be heard of, and a machine that has much else to do takes its time. Nothing but the node knows the exit
+// code, so that there is nothing else to be told before.
+const endPatience = time.Minute
+
+// silence is how long a user waits for it without being told.
+const silence = 2 * time.Second
 
 // awaitEnd returns how the run of a debug container ended that was asked for with the word request, or any run of it if
-// there was none, and why if it was ended from outside; nil if it still runs.
+// there was none, and why if it was ended from outside; nil if nobody has said so in time, be it that it still runs.
+// Then nothing is known of its exit code, which is not the same as success.
 func awaitEnd(ctx context.Context, c *reach.Client, namespace, pod, name,
 	request string) (end *corev1.ContainerStateTerminated, why string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	within, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	p, err := c.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
+	p, err := c.CoreV1().Pods(namespace).Get(within, pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, "", fmt.Errorf("the session has ended: pod %s was deleted", pod)
 	}
@@ -56,19 +63,41 @@ func awaitEnd(ctx context.Context, c *reach.Client, namespace, pod, name,
 		}
 		return !mayEnd(podspec.DebugStateOf(p, name).Phase), nil
 	}
-	if done, err := look(); done {
-		return podspec.DebugStateOf(p, name).Terminated, ways.WhyEnded(p, name), err
+	done, err := look()
+	if !done {
+		_, err = watchtools.Until(within, p.ResourceVersion, watchOf(c, namespace, pod),
+			func(e watch.Event) (bool, error) {
+				if now, ok := e.Object.(*corev1.Pod); ok {
+					p, gone = now, e.Type == watch.Deleted
+				}
+				return look()
+			})
 	}
-	_, err = watchtools.Until(ctx, p.ResourceVersion, watchOf(c, namespace, pod), func(e watch.Event) (bool, error) {
-		if now, ok := e.Object.(*corev1.Pod); ok {
-			p, gone = now, e.Type == watch.Deleted
-		}
-		return look()
-	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, "",
+			cmdline.CalledOffBy(ctx, ctx.Err(), "the session has ended, and how its command did is not known")
+	case err != nil && within.Err() == nil:
 		return nil, "", err
 	}
 	return podspec.DebugStateOf(p, name).Terminated, ways.WhyEnded(p, name), nil
+}
+
+// awaitEnd is awaitEnd for the session of the command; its user is told when it takes long.
+func (f *debugFlags) awaitEnd(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod,
+	name string) (*corev1.ContainerStateTerminated, string, error) {
+	var telling sync.WaitGroup
+	said := make(chan struct{})
+	telling.Go(func() {
+		select {
+		case <-said:
+		case <-time.After(silence):
+			f.say(t, "the session has ended; waiting for the node to say how debug container %s did", name)
+		}
+	})
+	defer telling.Wait()
+	defer close(said)
+	return awaitEnd(ctx, c, f.Namespace, pod, name, f.Request)
 }
 
 // awaitStart waits until a debug container runs, has ended or cannot start, and says meanwhile what it waits for
