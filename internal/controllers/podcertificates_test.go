@@ -33,6 +33,12 @@ import (
 func TestPodCertificates(t *testing.T) {
 	client := start(t)
 	ns, node := newNamespace(t, client), newNode(t, client, "4")
+	t.Cleanup(func() { // the next run of this test begins without a request
+		err := client.CertificatesV1().PodCertificateRequests(ns).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	as := func(user string, groups ...string) *rest.Config {
 		config, err := server.As(user, groups...)
 		if err != nil {
