@@ -228,8 +228,8 @@ func TestDebugRunsAgain(t *testing.T) {
 		}
 		s.WaitEvent("web", "Killing", "Stopping container "+name+": its time was over at ")
 	}
-	if out, code := s.wherryDebug("-q", "web", "-c", "brief", "-m", images.BusyboxRef, "--ttl", "2s", "--", "sh", "-c", "sleep 3600"); code != 137 && code != 143 {
-		t.Errorf("DC-08 when its time was over the command had ended with %d: %s", code, out)
+	if r := s.overTime("debug", "-q", "web", "-c", "brief", "-m", images.BusyboxRef, "--", "sh", "-c", "sleep 3600"); r.Code != 137 && r.Code != 143 {
+		t.Errorf("DC-08 when its time was over the command had ended with %d: %s%s", r.Code, r.Out, r.Err)
 	}
 	s.WaitEvent("web", "Killing", "Stopping container brief: its time was over at ")
 	if after := s.Get("web"); facts(after) != facts(before) {
