@@ -9,6 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,9 +21,43 @@ import (
 // killed is the exit code of a command that was killed.
 const killed = 128 + int(syscall.SIGKILL)
 
-// gone reports whether the target's process has ended, which ends a debugger in its PID namespace too.
+// gone reports whether the target's process has ended, which ends a debugger in its PID namespace too, or is about to.
+// The first process of a namespace takes everything else in it along before it is seen to have ended itself: a debugger
+// may be over by then, and the session that hears of it.
 func (s *one) gone() bool {
-	return s.held != nil && over(s.held.pidfd, 0) == nil
+	return s.held != nil && (over(s.held.pidfd, 0) == nil || s.held.exiting())
+}
+
+// exiting reports whether all threads of a process are on their way out. Another process that has its number by now says
+// nothing wrong: then this one has ended.
+func (h *held) exiting() bool {
+	stats, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(h.pid), "task", "*", "stat"))
+	if err != nil {
+		return false
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err == nil && !isExiting(string(text)) { // one that is not there any more has ended
+			return false
+		}
+	}
+	return len(stats) > 0 || over(h.pidfd, 0) == nil
+}
+
+const (
+	flagsField = 9   // of /proc/PID/stat, from 1
+	pfExiting  = 0x4 // PF_EXITING of the kernel
+)
+
+// isExiting reads a thread's flags in its stat file. (Pure.)
+func isExiting(stat string) bool {
+	name := strings.LastIndexByte(stat, ')') // the second field, which may have any character in it
+	fields := strings.Fields(stat[name+1:])
+	if name < 0 || len(fields) < flagsField-2 {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[flagsField-3], 10, 64)
+	return err == nil && flags&pfExiting != 0
 }
 
 // over waits until a process has ended, for a time of poll's.
