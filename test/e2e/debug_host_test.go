@@ -31,6 +31,25 @@ func (h onHost) wherry(args ...string) Result {
 	return runWherry(h, func(c *exec.Cmd) { c.Env = append(c.Env, h.env...) }, args...)
 }
 
+// begun starts wherry, and returns when its command has printed something. Its error output is there when it has ended.
+func (h onHost) begun(args ...string) (*exec.Cmd, *strings.Builder) {
+	h.Helper()
+	cmd, errs := exec.Command(world(h).Wherry, args...), new(strings.Builder)
+	cmd.Env, cmd.Stderr, cmd.WaitDelay = append(os.Environ(), h.env...), errs, Timeout
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 3)); err != nil {
+		_ = cmd.Wait() // it says why below
+		h.Fatalf("wherry %v: %v\n%s", args, err, errs)
+	}
+	return cmd, errs
+}
+
 // nothingLeft waits until no session has left anything: its guard may still be at work.
 func (h onHost) nothingLeft() {
 	h.Helper()
@@ -170,9 +189,13 @@ func debugsDocker(t *testing.T) {
 			t.Errorf("DA-09 a session that ends early says %s", early.Err)
 		}
 		h.nothingLeft()
-		docker.Run(t, "run", "-d", "--name", "brief", "--network", "none", images.BusyboxRef, "sleep", "2")
-		h.wherry("debug", "docker:brief", "--", "sleep", "1000").exits(137).Says("docker:brief has ended")
+		docker.Run(t, "run", "-d", "--name", "brief", "--network", "none", images.BusyboxRef, "sleep", "100000")
+		left, words := h.begun("debug", "docker:brief", "--", "sh", "-c", "echo up; sleep 1000")
 		docker.Run(t, "rm", "-f", "brief")
+		_ = left.Wait() // its exit code tells
+		if code := left.ProcessState.ExitCode(); code != 137 || !strings.Contains(words.String(), "docker:brief has ended") {
+			t.Errorf("DA-09 its container has ended, its exit code is %d: %s", code, words)
+		}
 		stopped := make(chan Result, 1)
 		go func() {
 			defer close(stopped) // also of one that has failed
@@ -188,18 +211,7 @@ func debugsDocker(t *testing.T) {
 		h.wherry("debug", "stop", "docker:web").exits(1).Says("no debug session")
 		// Its first process reaps nobody.
 		docker.Run(t, "run", "-d", "--name", "lazy", "--network", "none", images.BusyboxRef, "sleep", "100000")
-		killed := exec.Command(world(t).Wherry, "debug", "docker:lazy", "--", "sh", "-c", "(setsid sleep 1000 &); echo up; sleep 1000 & sleep 1000")
-		killed.Env = append(os.Environ(), h.env...)
-		out, err := killed.StdoutPipe()
-		if err == nil {
-			err = killed.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 3)); err != nil {
-			t.Fatal(err)
-		}
+		killed, _ := h.begun("debug", "docker:lazy", "--", "sh", "-c", "(setsid sleep 1000 &); echo up; sleep 1000 & sleep 1000")
 		if err := killed.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -214,17 +226,7 @@ func debugsDocker(t *testing.T) {
 			}
 		}
 		docker.Run(t, "rm", "-f", "lazy")
-		told := exec.Command(world(t).Wherry, "debug", "docker:web", "--", "sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait")
-		told.Env = killed.Env
-		if out, err = told.StdoutPipe(); err == nil {
-			err = told.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 3)); err != nil {
-			t.Fatal(err)
-		}
+		told, _ := h.begun("debug", "docker:web", "--", "sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait")
 		if err := told.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
