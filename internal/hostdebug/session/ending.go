@@ -28,8 +28,8 @@ func (s *one) gone() bool {
 	return s.held != nil && (over(s.held.pidfd, 0) == nil || s.held.exiting())
 }
 
-// exiting reports whether all threads of a process are on their way out. Another process that has its number by now says
-// nothing wrong: then this one has ended.
+// exiting reports whether all threads of a process are on their way out. Another process that has its number by now
+// says nothing wrong: then this one has ended.
 func (h *held) exiting() bool {
 	stats, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(h.pid), "task", "*", "stat"))
 	if err != nil {
