@@ -104,7 +104,7 @@ func (k *kit) page(address string) (string, error) {
 // add adds a note by the page's form.
 func add(k *kit, address, note string) {
 	k.t.Helper()
-	resp, err := http.PostForm(address, url.Values{"text": {note}})
+	resp, err := (&http.Client{Timeout: Timeout}).PostForm(address, url.Values{"text": {note}})
 	k.must(err)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
