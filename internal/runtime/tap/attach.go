@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -285,28 +287,21 @@ func bytesOf(n uint64) string {
 // container asks for that (stdinOnce), and never with a terminal, which has no end. Where output is not kept, the end
 // of any other input is the client's leaving, as with the CRI: kubectl run --leave-stdin-open waits for that.
 func (t *tap) feed(ctx context.Context, in io.Reader, of *client, shim Shim) (stop func(), err error) {
-	t.mu.Lock()
-	open := t.stdin != nil
-	t.mu.Unlock()
-	if !open {
-		go func() { _, _ = io.Copy(io.Discard, in) }() // it was closed for good: nobody reads
-		return func() {}, nil
-	}
-	// An end of its own, so that the client's leaving ends a write that waits, and no other client's.
-	fifo, err := openBoth(t.spec.Stdin + Suffix)
-	if errors.Is(err, fs.ErrNotExist) { // the process has ended, and the runtime removed it
-		go func() { _, _ = io.Copy(io.Discard, in) }()
-		return func() {}, nil
-	}
+	fifo, err := t.openFeed()
 	if err != nil {
 		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	if fifo == nil {
+		go func() { _, _ = io.Copy(io.Discard, in) }()
+		return func() {}, nil
 	}
 	leave := context.AfterFunc(ctx, func() { _ = fifo.Close() })
 	go func() {
 		_, err := io.Copy(fifo, in)
-		_ = fifo.Close()
+		t.closeFeed(fifo)
 		switch {
-		case errors.Is(err, os.ErrClosed) && ctx.Err() == nil: // by stop
+		case errors.Is(err, os.ErrClosed) && ctx.Err() == nil: // by stop, or by the end of another client's input
+			_, _ = io.Copy(io.Discard, in)
 		case t.spec.StdinOnce && !t.spec.TTY:
 			t.endStdin(shim)
 		case t.spec.FromNow:
@@ -316,10 +311,36 @@ func (t *tap) feed(ctx context.Context, in io.Reader, of *client, shim Shim) (st
 			t.changed.Broadcast()
 		}
 	}()
-	return func() { leave(); _ = fifo.Close() }, nil
+	return func() { leave(); t.closeFeed(fifo) }, nil
 }
 
-// endStdin closes stdin for good, unless it is closed or this process lets go of the container.
+// openFeed opens an end of stdin for one client, so that its leaving ends a write that waits, and no other client's. It
+// is nil if nobody reads any more.
+func (t *tap) openFeed() (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stdin == nil {
+		return nil, nil // it was closed for good
+	}
+	fifo, err := openBoth(t.spec.Stdin + Suffix)
+	if errors.Is(err, fs.ErrNotExist) { // the process has ended, and the runtime removed it
+		return nil, nil
+	}
+	if err == nil {
+		t.feeds[fifo] = true
+	}
+	return fifo, err
+}
+
+func (t *tap) closeFeed(fifo *os.File) {
+	_ = fifo.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.feeds, fifo)
+}
+
+// endStdin closes stdin for good, unless it is closed or this process lets go of the container. The ends of other
+// clients are closed with it: the container would not see the end of its input while one of them stays.
 func (t *tap) endStdin(shim Shim) {
 	t.mu.Lock()
 	last := t.stdin
@@ -329,7 +350,9 @@ func (t *tap) endStdin(shim Shim) {
 	}
 	t.ring.h.noStdin.Store(1) // the ring is there: the tap has its use of it while it has stdin
 	t.stdin = nil
+	others := slices.Collect(maps.Keys(t.feeds))
 	t.mu.Unlock()
+	closeAll(others)
 	if err := shim.CloseStdin(); err != nil {
 		t.log.Debug("stdin of a container cannot be closed", "err", err)
 	}

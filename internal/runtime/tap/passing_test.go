@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -159,6 +160,39 @@ func TestPassingStdinOnce(t *testing.T) {
 	closeAll([]*os.File{s.out, s.keepOut, s.err, s.keepErr})
 	c.ends("after\n", nil)
 	_ = s.in.Close()
+	taps.Stop()
+}
+
+// EC-15: the end of the first client's input is the container's also while another one's goes on: that stays for the
+// output, and nobody reads what it still says.
+func TestPassingStdinOnceOfTwo(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	dir := t.TempDir()
+	taps := testTaps(t, dir)
+	s := container(t, taps, dir, true, passing)
+	first, other := join(t, taps, s), join(t, taps, s)
+	_, _ = io.WriteString(other.in, "x") // it has its end of stdin then
+	if _, err := s.in.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.in.Close()
+	<-s.closedStdin
+	if err := s.in.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.in.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("stdin goes on: %d, %v", n, err)
+	}
+	_, _ = io.WriteString(other.in, "too late")
+	_, _ = io.WriteString(other.in, "and more")
+	_, _ = io.WriteString(s.out, "after\n")
+	for _, c := range []*joined{first, other} {
+		c.reads("after\n")
+	}
+	closeAll([]*os.File{s.out, s.keepOut, s.err, s.keepErr, s.in})
+	for _, c := range []*joined{first, other} {
+		c.ends("", nil)
+	}
 	taps.Stop()
 }
 

@@ -41,9 +41,10 @@ type tap struct {
 	stopped bool      // this process lets go of the tap; the container goes on
 	users   int       // of the ring: the tap itself, and clients
 
-	pipes  []*os.File // from the shim
-	theirs []*os.File // the runtime's ends, held open until the log has all
-	stdin  *os.File   // holds what was sent while the shim had not opened it
+	pipes  []*os.File        // from the shim
+	theirs []*os.File        // the runtime's ends, held open until the log has all
+	stdin  *os.File          // holds what was sent while the shim had not opened it
+	feeds  map[*os.File]bool // ends of stdin of clients
 	work   sync.WaitGroup
 
 	logs  *logFile
@@ -60,7 +61,7 @@ type client struct {
 
 func newTap(id string, s Spec, r *ring, log *slog.Logger, spare *sync.Pool) *tap {
 	t := &tap{id: id, spec: s, log: log.With("container", id), spare: spare, ring: r, clients: map[*cursor]*client{},
-		began: time.Now(), pumps: len(s.outputs()), users: 1}
+		began: time.Now(), pumps: len(s.outputs()), users: 1, feeds: map[*os.File]bool{}}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
