@@ -110,15 +110,15 @@ func New(dir string, log *slog.Logger) *Taps {
 func (t *Taps) Start(id string, s Spec, create func() error) error {
 	r, err := t.prepare(id, s)
 	if err != nil {
+		// The container may be started without a tap: no later process is to take this for one.
+		_ = t.forget(id, s)
 		return fmt.Errorf("keeping the container's output: %w", err)
 	}
 	p := newTap(id, s, r, t.log, &t.spare)
 	p.ended = func() { t.remove(id, p) }
 	if err = p.createAndOpen(create); err != nil {
 		p.letGo()
-		s.removeFifos()
-		_ = os.Remove(filepath.Join(t.dir, id, ringFile))
-		_ = os.Remove(filepath.Join(t.dir, id, specFile))
+		_ = t.forget(id, s)
 		return err
 	}
 	t.add(id, p)
