@@ -4,6 +4,7 @@ package tap
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,9 @@ const (
 	longestLine = 16 << 10
 	// logBatch is how much output is written to the log at once.
 	logBatch = 4 * chunk
+	// logText is the most that is formatted before it is written. The shortest lines become forty times as long, which
+	// sixty busy containers should not all have in memory.
+	logText = 2 * logBatch
 )
 
 // intent is what is about to be done to the log file. It is in the ring's file, so that the next process knows whether
@@ -196,26 +200,38 @@ func (l *logFile) write(pieces []piece, next uint64, last bool) error {
 			l.heads[s][tag] = fmt.Appendf(l.heads[s][tag][:0], "%s %s %c ", stamp, stream(s), name)
 		}
 	}
+	var failed error
 	for _, p := range pieces {
-		l.lines(p)
+		if err := l.lines(p); err != nil {
+			failed = err
+		}
 	}
-	var logged [2]uint64
 	for s := range l.tail {
 		if rest := l.tail[s]; len(rest) > 0 && (last || next-l.tailAt[s] > l.ring.size/2) {
 			l.line(stream(s), part, rest)
 			l.tail[s] = rest[:0]
 		}
+	}
+	return errors.Join(failed, l.flush(next))
+}
+
+// flush writes the lines that were formatted. All output before next is in them, in the log already, or in a tail.
+func (l *logFile) flush(next uint64) error {
+	var logged [2]uint64
+	for s := range l.tail {
 		logged[s] = max(next, l.ring.h.logged[s].Load())
 		if len(l.tail[s]) > 0 {
 			logged[s] = l.tailAt[s]
 		}
 	}
-	return l.append(logged)
+	err := l.append(logged)
+	l.text = l.text[:0]
+	return err
 }
 
 // lines formats the lines that end in a piece, and keeps the beginning of the one that does not. What a former process
-// wrote is left out.
-func (l *logFile) lines(p piece) {
+// wrote is left out. Where lines are so short that they become much text, they are written before all are formatted.
+func (l *logFile) lines(p piece) (failed error) {
 	if done := l.ring.h.logged[p.of].Load(); p.at < done {
 		skip := min(done-p.at, uint64(len(p.text)))
 		p.at, p.text = p.at+skip, p.text[skip:]
@@ -244,7 +260,13 @@ func (l *logFile) lines(p piece) {
 			}
 		}
 		p.at, p.text = p.at+uint64(n), p.text[n:]
+		if len(l.text) >= logText {
+			if err := l.flush(p.at); err != nil {
+				failed = err
+			}
+		}
 	}
+	return failed
 }
 
 // withoutCR takes off what a terminal puts before the end of a line, as containerd does.

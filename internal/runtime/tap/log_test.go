@@ -154,3 +154,35 @@ func TestLogOfLineThatDoesNotEnd(t *testing.T) {
 		t.Errorf("%q", strings.ReplaceAll(got, "e", ""))
 	}
 }
+
+// A batch of the shortest lines, which become forty times as long in the log, is not formatted as a whole: sixty
+// containers that print them must not take 500 MB of memory.
+func TestLogOfShortLines(t *testing.T) {
+	r, ringPath := testRing(t, 4*chunk)
+	path := filepath.Join(filepath.Dir(ringPath), "log")
+	l := openTestLog(t, r, path)
+	c := r.start()
+	put(r, stderr, "begun")
+	put(r, stdout, strings.Repeat("\n", chunk-1)+"o")
+	put(r, stderr, "\n"+strings.Repeat("e\n", chunk/4))
+	put(r, stdout, "\n")
+	raw := make([]byte, logBatch)
+	var pieces []piece
+	for r.more(c) {
+		n, s, at := r.next(c, raw, false)
+		pieces, raw = append(pieces, piece{s, at, raw[:n]}), raw[n:]
+	}
+	if err := l.write(pieces, c.position(), false); err != nil {
+		t.Fatal(err)
+	}
+	if cap(l.text) > 1<<20 {
+		t.Errorf("%d bytes of text are kept", cap(l.text))
+	}
+	if logged := l.logged(); logged[stdout] != c.position() || logged[stderr] != c.position() {
+		t.Errorf("logged up to %v, want %d", logged, c.position())
+	}
+	out, errOut := strings.Repeat("stdout F \n", chunk-1), "stderr F begun\n"+strings.Repeat("stderr F e\n", chunk/4)
+	if got := read(t, path); got != out+errOut+"stdout F o\n" {
+		t.Errorf("%d bytes, want %d: %.100q", len(got), len(out+errOut+"stdout F o\n"), got)
+	}
+}
