@@ -224,6 +224,9 @@ func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 			path:        r.enterPath(),
 		}).resting()}
 	r.launched = true
+	// Before containerd finds its shims: it has those delete containers that have ended meanwhile, and with them goes
+	// what their pipes still hold.
+	r.taps.Recover()
 	// The CRI looks for its pause image, and for containers, when it starts: all they need must be there before.
 	if err := load.load(run, criPlugin); err != nil {
 		return err
@@ -245,7 +248,6 @@ func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 		return err
 	}
 	r.ends.recordMissed()
-	r.taps.Recover()
 	return load.load(run, "")
 }
 
