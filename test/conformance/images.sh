@@ -128,11 +128,28 @@ chmod 755 "$roots/nginx/usr/sbin/nginx"
 archives nginx -tree "$roots/nginx" -cmd /usr/sbin/nginx
 
 system "$roots/agnhost"
-for name in curl ip ss dig nslookup getent hostname dash; do program "$roots/agnhost" "$name"; done
+for name in curl ip ss dig nslookup getent hostname printenv dash; do program "$roots/agnhost" "$name"; done
 program "$roots/agnhost" nc.openbsd nc
 program "$roots/agnhost" bash-static bash
 ln -sf /usr/bin/dash "$roots/agnhost/bin/sh" # busybox' own runs its applets whatever PATH says
 rm -f "$roots/agnhost/bin/bash" && ln -s /usr/bin/bash "$roots/agnhost/bin/bash"
+# The static busybox crashes in wget where there are shared libraries of its C library, such as curl's.
+rm -f "$roots/agnhost/bin/wget"
+cat >"$roots/agnhost/bin/wget" <<'SH'
+#!/bin/sh
+while [ $# -gt 0 ]; do
+	case $1 in
+	-q) ;;
+	-O | -T) [ "$1" = -O ] && to=$2 || limit=$2; shift ;;
+	-qO- | -O-) to=- ;;
+	-*) echo "wget: $1 is not known here" >&2; exit 2 ;;
+	*) url=$1 ;;
+	esac
+	shift
+done
+exec curl -sSfL ${limit:+-m "$limit"} -o "${to:-${url##*/}}" "$url"
+SH
+chmod 755 "$roots/agnhost/bin/wget"
 install -m 755 "$bin/agnhost" "$roots/agnhost/agnhost"
 ln -s agnhost "$roots/agnhost/agnhost-2"
 mkdir "$roots/agnhost/uploads"

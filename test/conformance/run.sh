@@ -4,12 +4,14 @@
 # Builds Kubernetes' conformance suite and runs it against a bin/wherry server of its own (make conformance), or against
 # a control plane of Kubernetes' own programs whose node is a bin/wherry agent (make test-cluster). As root.
 #   CLUSTER  1: the latter; the default is then the specs of nodes and of their storage
+#   PLAIN    1: the specs that are not conformance, without those of features that are off by default, of other machines' storage and
+#            providers, and without slow and serial ones; most of those that need two nodes skip themselves
 #   FOCUS    regular expression: run only specs whose names match it; default: all conformance specs
 #   SKIP     regular expression: leave those out
 #   PROCS    how many specs run at once (4); those marked [Serial] or [Disruptive] always run one by one, after the others
 #   OUT      folder of the build and of the results (bin/conformance)
 # Ports 6443, 10250 and 5000 must be free, with CLUSTER also 2379, 2380, 10257 and 10259. The exit code is that of the
-# comparison with known.txt, with CLUSTER known-cluster.txt.
+# comparison with known.txt, with CLUSTER known-cluster.txt, with PLAIN known-plain.txt.
 set -euo pipefail
 cd "$(dirname "$0")"
 repo=$(cd ../.. && pwd)
@@ -22,6 +24,16 @@ known=known.txt folder=$data
 if [ -n "${CLUSTER:-}" ]; then
 	known=known-cluster.txt folder=$data/agent
 	FOCUS=${FOCUS:-'^\[sig-(node|storage)\]'}
+fi
+
+# kept tells which specs are meant.
+kept() { grep -F '[Conformance]'; }
+if [ -n "${PLAIN:-}" ]; then
+	known=known-plain.txt
+	kept() {
+		grep -vE '\[(Conformance|Slow|Serial|Disruptive)\]|\[(Feature|FeatureGate|Provider):|^\[sig-(windows|cloud|autoscaling|scalab)' |
+			grep -vE '\[Driver: (csi-hostpath|local|nfs|nfs3)\]'
+	}
 fi
 
 stamp="-s -w"
@@ -105,8 +117,8 @@ if [ -n "${CLUSTER:-}" ] && [ "$(cat "$out/version-cluster" 2>/dev/null)" != "$v
 	cluster_build
 	echo "$version" >"$out/version-cluster"
 fi
-mapfile -t names < <("$bin/e2e.test" --list-tests 2>/dev/null | sed -nE 's/^ *[^ ]*:[0-9]+: //; /^\[sig.*\[Conformance\]/p' |
-	sort -u | grep -E -- "${FOCUS:-.}" | { [ -z "${SKIP:-}" ] && cat || grep -vE -- "$SKIP"; })
+mapfile -t names < <("$bin/e2e.test" --list-tests 2>/dev/null | sed -nE 's/^ *[^ ]*:[0-9]+: //; /^\[sig/p' |
+	kept | sort -u | grep -E -- "${FOCUS:-.}" | { [ -z "${SKIP:-}" ] && cat || grep -vE -- "$SKIP"; })
 mapfile -t alone < <(printf '%s\n' "${names[@]}" | grep -E '\[(Serial|Disruptive)\]')
 mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vE '\[(Serial|Disruptive)\]')
 [ "${#names[@]}" -gt 0 ] || { echo "conformance: no spec is called so" >&2; exit 1; }
