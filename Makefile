@@ -202,7 +202,7 @@ fuzz: helpers ## Run each fuzz target (FUZZPARTS=9: one of nine parts, another o
 	go run ./tools/fuzz $(if $(FUZZPARTS),-parts $(FUZZPARTS)) $(if $(FUZZTIME),-time $(FUZZTIME)) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
 .PHONY: conformance
-conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP=regex; docs/conformance.md)
+conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP=regex; PLAIN=1: those that are not conformance; docs/conformance.md)
 	@test/conformance/run.sh
 
 .PHONY: test-cluster

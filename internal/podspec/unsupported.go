@@ -66,8 +66,6 @@ func podGaps() []podGap {
 			"pods are scheduled one by one; leave schedulingGroup out"},
 		{"evictionResponders", func(s *corev1.PodSpec) bool { return len(s.EvictionResponders) > 0 },
 			"there is no eviction request API; leave evictionResponders out"},
-		{"os.name", func(s *corev1.PodSpec) bool { return s.OS != nil && s.OS.Name == corev1.Windows },
-			"this node runs Linux; set linux or leave os out"},
 		{"securityContext.windowsOptions", func(s *corev1.PodSpec) bool { return podSC(s).WindowsOptions != nil },
 			"this node runs Linux; leave windowsOptions out"},
 	}

@@ -21,7 +21,6 @@ func TestUnsupported(t *testing.T) {
 		{"spec.schedulingGroup", func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }},
 		{"spec.evictionResponders",
 			func(p *corev1.Pod) { p.Spec.EvictionResponders = make([]corev1.EvictionResponder, 1) }},
-		{"spec.os.name", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "windows"} }},
 		{"spec.securityContext.windowsOptions", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},

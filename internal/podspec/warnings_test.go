@@ -35,6 +35,7 @@ func TestWarnings(t *testing.T) {
 				`spec.volumes[0].emptyDir.sizeLimit: fractional byte value "200m" is invalid, must be an integer`},
 		"grace below zero": {"{spec: {terminationGracePeriodSeconds: -1, imagePullSecrets: [{}]}}",
 			`spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1|spec.imagePullSecrets[0].name: invalid empty name ""`},
+		"windows": {"{spec: {os: {name: windows}}}", "spec.os.name: Wherry's nodes run Linux and will reject the pod"},
 		"host twice": {"{spec: {hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b, a]}]}}",
 			`spec.hostAliases[1]: duplicate entry "a" for IP 10.0.0.1`},
 	} {

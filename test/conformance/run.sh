@@ -5,7 +5,7 @@
 # a control plane of Kubernetes' own programs whose node is a bin/wherry agent (make test-cluster). As root.
 #   CLUSTER  1: the latter; the default is then the specs of nodes and of their storage
 #   PLAIN    1: the specs that are not conformance, without those of features that are off by default, of other machines' storage and
-#            providers, and without slow and serial ones; most of those that need two nodes skip themselves
+#            providers, and without slow, flaky and serial ones; most of those that need two nodes skip themselves
 #   FOCUS    regular expression: run only specs whose names match it; default: all conformance specs
 #   SKIP     regular expression: leave those out
 #   PROCS    how many specs run at once (4); those marked [Serial] or [Disruptive] always run one by one, after the others
@@ -31,8 +31,8 @@ kept() { grep -F '[Conformance]'; }
 if [ -n "${PLAIN:-}" ]; then
 	known=known-plain.txt
 	kept() {
-		grep -vE '\[(Conformance|Slow|Serial|Disruptive)\]|\[(Feature|FeatureGate|Provider):|^\[sig-(windows|cloud|autoscaling|scalab)' |
-			grep -vE '\[Driver: (csi-hostpath|local|nfs|nfs3)\]'
+		grep -vE '\[(Conformance|Slow|Serial|Disruptive|Flaky)\]|\[(Feature|FeatureGate|Provider):|^\[sig-(windows|cloud|autoscaling|scalab)' |
+			grep -vE '\[Driver: (csi-hostpath|local|nfs|nfs3)\]|CSI|csi|DRA|NFS|Volume metrics|PersistentVolumes|Mount propagation'
 	}
 fi
 

@@ -143,7 +143,9 @@ func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	s.Create(NewPod("a", Tool("sleep")))
-	s.Create(NewPod("b", Tool("stubborn")))
+	stubborn := NewPod("b", Tool("stubborn"))
+	*stubborn.Spec.TerminationGracePeriodSeconds = 15 // in which a busy machine runs kubectl twice
+	s.Create(stubborn)
 	s.Kubectl("create", "configmap", "cm", "--from-literal", "a=1")
 	a, b := s.WaitReady("a"), s.WaitReady("b")
 	s.Kubectl("delete", "namespace", s.Namespace, "--wait=false")

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -221,6 +222,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := unmountAll(dir); err != nil {
 		t.Fatal(err)
 	}
+	released(t, image)
 	if out, err := exec.Command("e2fsck", "-fy", image).CombinedOutput(); err != nil && !strings.Contains(err.Error(), "status 1") { // 1: it was repaired
 		t.Fatalf("e2fsck: %v: %s", err, out)
 	}
@@ -232,6 +234,30 @@ func TestReadOnlyDisk(t *testing.T) {
 	for _, name := range stored {
 		if _, err := maps.Get(ctx, name, metav1.GetOptions{}); err != nil {
 			t.Errorf("%s was acknowledged: %v", name, err)
+		}
+	}
+}
+
+// released waits until no loop device has the image. A mount namespace that another test's container has just made keeps a mount that
+// is gone from this one for a moment; mounting the image meanwhile would give the file system as it was, read-only.
+func released(t *testing.T, image string) {
+	t.Helper()
+	for deadline := time.Now().Add(Timeout); ; time.Sleep(20 * time.Millisecond) {
+		used := ""
+		files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if text, err := os.ReadFile(f); err == nil && strings.TrimSpace(string(text)) == image {
+				used = f
+			}
+		}
+		if used == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is still in use: %s", image, used)
 		}
 	}
 }

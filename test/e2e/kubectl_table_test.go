@@ -69,7 +69,7 @@ func TestKubectlTable(t *testing.T) {
 	env = append(env, "HOME="+dir, "KUBECONFIG="+srv.Kubeconfig, "PATH="+dir+":"+os.Getenv("PATH"),
 		"OTHER_KUBECTL="+srv.World.Kubectls[len(srv.World.Kubectls)-1].Path)
 	for _, s := range parseSteps(t, kubectlScript) {
-		ctx, cancel := context.WithTimeout(t.Context(), Timeout)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*Timeout) // one starts kubectl for each kind
 		cmd := exec.CommandContext(ctx, "sh", "-c", s.run)
 		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, 5*time.Second
 		out, err := cmd.CombinedOutput()

@@ -12,7 +12,7 @@ func TestPage(t *testing.T) {
 	page := Page()
 	for _, want := range []string{
 		"| `spec.hostUsers` | honoured |\n", "| `spec.nodeName` | honoured |\n",
-		"| `spec.resourceClaims` | refused: ", "| `spec.os.name` | honoured; `windows` is refused: ",
+		"| `spec.resourceClaims` | refused: ", "| `spec.os.name` | honoured; `windows`: the node rejects ",
 		"| `containers[].securityContext.procMount` | honoured |",
 		"| `containers[].livenessProbe.grpc.port` | honoured |",
 		"| `volumes[].projected.sources[].serviceAccountToken` | honoured |",

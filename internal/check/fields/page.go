@@ -68,7 +68,12 @@ func parts() []part {
 
 // onlyFor are fields of which only a value is refused.
 func onlyFor() map[string]string {
-	return map[string]string{"spec.os.name": "windows", "volumes[].emptyDir.medium": "HugePages-2Mi"}
+	return map[string]string{"volumes[].emptyDir.medium": "HugePages-2Mi"}
+}
+
+// byNode are fields of which the API server takes every value, and nodes do not.
+func byNode() map[string]string {
+	return map[string]string{"spec.os.name": "`windows`: the node rejects the pod with `PodOSNotSupported`"}
 }
 
 // Page makes the page.
@@ -98,7 +103,9 @@ func verdict(p part, f field) string {
 		fill(v)
 	}
 	refused := podspec.Unsupported(pod)
-	if len(refused) == 0 {
+	if words, ok := byNode()[f.path]; ok && len(refused) == 0 {
+		return "honoured; " + words
+	} else if len(refused) == 0 {
 		return "honoured"
 	}
 	words := strings.TrimPrefix(refused[0].Detail, "not supported yet: ")

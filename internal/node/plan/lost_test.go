@@ -41,3 +41,24 @@ func TestLostSight(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { c.check(t) })
 	}
 }
+
+// TestNeverBegan: a container that a deletion stopped before it began ends without times; one that could not be started, or had
+// begun, has them (PL-01).
+func TestNeverBegan(t *testing.T) {
+	never := func(f *facts) { f.Seen.Containers[0].StartedAt = time.Time{} }
+	for name, c := range map[string]struct {
+		facts           *facts
+		began, finished bool
+	}{
+		"stopped before it began": {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 137, 0).but(never).deleted(0), false, false},
+		"could not be started":    {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 128, 0).but(never), false, true},
+		"had begun":               {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 137, 0).deleted(0), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := Next(c.facts.Input).Status.ContainerStatuses[0].State.Terminated
+			if end == nil || !end.StartedAt.IsZero() != c.began || !end.FinishedAt.IsZero() != c.finished {
+				t.Errorf("it is told as %v", end)
+			}
+		})
+	}
+}
