@@ -34,7 +34,8 @@ func Warnings(pod *corev1.Pod) (all []string) {
 		all = append(all, spec.Child("terminationGracePeriodSeconds").String()+
 			": must be >= 0; negative values are invalid and will be treated as 1")
 	}
-	if os := pod.Spec.OS; os != nil && os.Name == corev1.Windows { // what is ours: Kubernetes says so only in the status
+	// what is ours: Kubernetes says so only in the status
+	if os := pod.Spec.OS; os != nil && os.Name == corev1.Windows {
 		all = append(all, spec.Child("os", "name").String()+": Wherry's nodes run Linux and will reject the pod")
 	}
 	for i, s := range pod.Spec.ImagePullSecrets {

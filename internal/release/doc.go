@@ -2,5 +2,8 @@
 
 // Package release says which Wherry a program is.
 //
-// Its law: it imports nothing of Wherry, so that whoever only names the version does not link a server.
+// [Version] is what it has. Its law: it imports nothing of Wherry, so that whoever only names the version does not link
+// a server.
+//
+// Pure.
 package release

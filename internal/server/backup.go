@@ -46,9 +46,9 @@ func (s *Server) backup(ctx context.Context, to io.Writer, what hostapi.BackupPa
 		return err
 	}
 	defer os.Remove(file)
-	w, err := backup.NewWriter(to, backup.Header{Created: time.Now().UTC().Truncate(time.Second), Wherry: release.Version(),
-		Kubernetes: version.Get().GitVersion, Node: s.opts.NodeName, Revision: found.Revision, Keys: what.Keys,
-		Volumes: what.Volumes})
+	w, err := backup.NewWriter(to, backup.Header{Created: time.Now().UTC().Truncate(time.Second),
+		Wherry: release.Version(), Kubernetes: version.Get().GitVersion, Node: s.opts.NodeName,
+		Revision: found.Revision, Keys: what.Keys, Volumes: what.Volumes})
 	if err != nil {
 		return err
 	}

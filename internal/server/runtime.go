@@ -219,7 +219,8 @@ func (s *Server) startSockets(context.Context) error {
 		return err
 	}
 	h := &hostapi.Server{
-		Info:       hostapi.Info{PID: os.Getpid(), Version: release.Version(), URL: s.parts.url(), DataDir: s.opts.DataDir},
+		Info: hostapi.Info{PID: os.Getpid(), Version: release.Version(), URL: s.parts.url(),
+			DataDir: s.opts.DataDir},
 		Images:     s.parts.cri.Images,
 		Containers: s.parts.cri.Runtime,
 		Pull:       s.pull,

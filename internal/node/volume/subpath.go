@@ -82,8 +82,8 @@ func openTree(dir string) (*tree, error) {
 	return &tree{root, dir}, nil
 }
 
-// open opens rel, whatever it is. Where its links lead is looked at first; what is opened then is within the tree also if
-// they have been changed meanwhile.
+// open opens rel, whatever it is. Where its links lead is looked at first; what is opened then is within the tree also
+// if they have been changed meanwhile.
 func (t *tree) open(rel string) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(t.path, rel))
 	if errors.Is(err, fs.ErrNotExist) {
