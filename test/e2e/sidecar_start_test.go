@@ -196,7 +196,7 @@ func TestSidecarNeverStarts(t *testing.T) {
 	st := s.NewStage(t)
 	st.Set("never", "sick")
 	probe := Healthy("never")
-	probe.FailureThreshold = 2
+	probe.FailureThreshold = 10 // for as many seconds it runs, in which a busy machine asks and deletes
 	pod := s.Create(WithInit(st.Pod("p", st.Act("main")), Sidecar(st.Act("fine")), Starting(Sidecar(st.Act("never")), probe), st.Act("init")))
 	s.WaitEvent("p", "Unhealthy", "Startup probe failed")
 	p := s.WaitRestarts("p", "never", 1)
