@@ -15,8 +15,8 @@ import (
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/pki"
-	"github.com/wherryproject/wherry/internal/server"
 )
 
 // nobody is an address of this machine where nobody listens.
@@ -49,7 +49,7 @@ func kubeconfigOf(t *testing.T, path, address string) {
 func TestServerAway(t *testing.T) {
 	dir := alone(t)
 	address := nobody(t)
-	kubeconfigOf(t, server.Kubeconfig(dir), address)
+	kubeconfigOf(t, datadir.Kubeconfig(dir), address)
 	want := "error: the wherry server on " + address + " does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
 	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "why web", "token list", "debug ls", "cluster status", "cluster install", "cluster uninstall"} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code == 0 || errs != want || out != "" {

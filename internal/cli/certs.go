@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/server"
 )
@@ -91,7 +92,7 @@ func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) 
 	if !server.Locked(dir) {
 		return nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig(dir))
+	config, err := clientcmd.BuildConfigFromFlags("", datadir.Kubeconfig(dir))
 	if err != nil {
 		return nil // an agent's folder
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -243,10 +244,10 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(server.Kubeconfig(dir), nil, 0o600); err != nil {
+	if err := os.WriteFile(datadir.Kubeconfig(dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
+	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != datadir.Kubeconfig(dir) || from.DataDir != dir {
 		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 	t.Setenv("KUBECONFIG", "/no/such")
@@ -256,7 +257,7 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if _, err := chooseKubeconfig(dir, false, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {
 		t.Errorf("the user's own, to be made: %v", err)
 	}
-	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
+	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != datadir.Kubeconfig(dir) || from.DataDir != dir {
 		t.Errorf("--data-dir and a KUBECONFIG: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 }

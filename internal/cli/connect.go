@@ -23,6 +23,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -68,8 +69,8 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen,
 		return nil, fmt.Errorf("the server in %s does not respond: %w", path, err)
 	}
 	c := &connection{client: client, config: config, close: func() error { return nil }}
-	if path == server.Kubeconfig(dir) {
-		c.transfers = pulling.Node(server.Socket(dir))
+	if path == datadir.Kubeconfig(dir) {
+		c.transfers = pulling.Node(datadir.Socket(dir))
 	}
 	return c, nil
 }
@@ -116,12 +117,12 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	case <-interrupts:
 		return nil, errors.Join(stop(), errors.New("interrupted while the server was starting"))
 	}
-	client, config, err := clientOf(server.Kubeconfig(dir), func(bool) {}) // it ends with this process
+	client, config, err := clientOf(datadir.Kubeconfig(dir), func(bool) {}) // it ends with this process
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
 	screen.Say("server is running")
-	return &connection{client: client, config: config, own: true, transfers: pulling.Node(server.Socket(dir)),
+	return &connection{client: client, config: config, own: true, transfers: pulling.Node(datadir.Socket(dir)),
 		close: stop}, nil
 }
 
@@ -167,7 +168,7 @@ func clientOf(kubeconfig string, heard func(away bool)) (kubernetes.Interface, *
 
 // awaitKubeconfig waits for a server that holds the folder but has not written its kubeconfig yet.
 func awaitKubeconfig(ctx context.Context, dir string) (string, error) {
-	path := server.Kubeconfig(dir)
+	path := datadir.Kubeconfig(dir)
 	err := retry(ctx, func() error { _, err := os.Stat(path); return err })
 	if err != nil {
 		return "", fmt.Errorf("the server in %s has written no kubeconfig: %w", dir, err)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/server"
 	"github.com/wherryproject/wherry/internal/store"
@@ -51,7 +52,7 @@ func withAPI(t *testing.T, dir, address string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(server.Kubeconfig(dir), text, 0o600); err != nil {
+	if err := os.WriteFile(datadir.Kubeconfig(dir), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stopped := false
@@ -210,7 +211,7 @@ func TestCerts(t *testing.T) {
 	if code, _, errs := call(t, "", "certs", "rotate"); code != server.ExitFolderLocked || !strings.Contains(errs, "is in use") {
 		t.Errorf("with a running server: %d, %q", code, errs)
 	}
-	before, err := os.ReadFile(server.Kubeconfig(dir))
+	before, err := os.ReadFile(datadir.Kubeconfig(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestCerts(t *testing.T) {
 			t.Errorf("%s is not listed", name)
 		}
 	}
-	after, err := os.ReadFile(server.Kubeconfig(dir))
+	after, err := os.ReadFile(datadir.Kubeconfig(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/datadir"
 )
 
 // RS-14: Ctrl-C amid a backup or an export leaves no part of a file, which would hold every Secret.
@@ -20,7 +20,7 @@ func TestInterruptedFilesLeaveNothing(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	socket, err := net.Listen("unix", server.Socket(dir))
+	socket, err := net.Listen("unix", datadir.Socket(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/reach"
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/datadir"
 )
 
 func newKubectl(t Terminal) *cobra.Command {
@@ -131,7 +131,7 @@ func chooseKubeconfig(dataDir string, given bool, args []string) (reach.Source, 
 		}
 		return reach.Source{}, reach.CheckKubeconfig("", variable)
 	}
-	path := server.Kubeconfig(dataDir)
+	path := datadir.Kubeconfig(dataDir)
 	f, err := os.Open(path)
 	switch {
 	case err == nil:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -55,7 +56,7 @@ func (f foreground) welcome() string {
 	if f.agent {
 		return "\nThe agent is ready. Ctrl-C stops it; pods keep running.\n\n"
 	}
-	kubeconfig := server.Kubeconfig(f.dataDir) + f.whose()
+	kubeconfig := datadir.Kubeconfig(f.dataDir) + f.whose()
 	if f.also != "" {
 		kubeconfig = f.also
 	}

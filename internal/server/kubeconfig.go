@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) writeKubeconfigs(text []byte) error {
 	if path != "" {
 		own = onlyRoot
 	}
-	if err := writeFileFor(Kubeconfig(s.opts.DataDir), text, own); err != nil {
+	if err := writeFileFor(datadir.Kubeconfig(s.opts.DataDir), text, own); err != nil {
 		return folderRefusal(s.opts.DataDir, err)
 	}
 	if path == "" {

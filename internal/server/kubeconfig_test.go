@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -72,7 +73,7 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	}
 	first, _ := read(second)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) { // as somebody who uses the file from time to time
-		end, client := read(Kubeconfig(dir))
+		end, client := read(datadir.Kubeconfig(dir))
 		if !end.After(first) || time.Now().Before(first) {
 			continue
 		}
@@ -113,7 +114,7 @@ func TestKubeconfigAccess(t *testing.T) {
 			if err := (&Server{opts: c.o}).writeKubeconfigs([]byte("x")); err != nil {
 				t.Fatal(err)
 			}
-			info, err := os.Stat(Kubeconfig(dir))
+			info, err := os.Stat(datadir.Kubeconfig(dir))
 			if err != nil || info.Mode().Perm() != c.want.own {
 				t.Errorf("%v, %v", info, err)
 			}

@@ -414,14 +414,8 @@ func LogDirs(dataDir string) (pods, containers string) {
 	return filepath.Join(root, "pods"), filepath.Join(root, "containers")
 }
 
-// Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
-func Kubeconfig(dataDir string) string { return datadir.Kubeconfig(dataDir) }
-
 // AgentKubeconfig is where an agent with this data folder writes its kubeconfig when it joins by itself.
 func AgentKubeconfig(dataDir string) string { return filepath.Join(dataDir, "agent.kubeconfig") }
-
-// Socket is where a server with this data folder serves package hostapi.
-func Socket(dataDir string) string { return datadir.Socket(dataDir) }
 
 // CRISocket is where a server with this data folder serves its embedded runtime's CRI.
 func CRISocket(dataDir string) string { return filepath.Join(dataDir, "cri.sock") }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -19,12 +20,12 @@ func PKI(dataDir string) string { return filepath.Join(dataDir, "pki") }
 
 // ServerURL is where the server of a data folder was last reached by its administrator's kubeconfig.
 func ServerURL(dataDir string) (string, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", Kubeconfig(dataDir))
+	config, err := clientcmd.BuildConfigFromFlags("", datadir.Kubeconfig(dataDir))
 	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("there is no %s: start the server once to create it", Kubeconfig(dataDir))
+		return "", fmt.Errorf("there is no %s: start the server once to create it", datadir.Kubeconfig(dataDir))
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", Kubeconfig(dataDir), err)
+		return "", fmt.Errorf("%s: %w", datadir.Kubeconfig(dataDir), err)
 	}
 	return config.Host, nil
 }
@@ -63,7 +64,7 @@ func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 // rewriteKubeconfig gives the administrator a certificate of the CA there is now. A folder without a kubeconfig is an
 // agent's, or its server has not run yet.
 func rewriteKubeconfig(dataDir string) error {
-	if _, err := os.Stat(Kubeconfig(dataDir)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(datadir.Kubeconfig(dataDir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	url, err := ServerURL(dataDir)
@@ -78,5 +79,5 @@ func rewriteKubeconfig(dataDir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(Kubeconfig(dataDir), text, 0o600)
+	return writeFile(datadir.Kubeconfig(dataDir), text, 0o600)
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/runtime"
@@ -214,7 +215,7 @@ func undoCgroups(dataDir string) error {
 
 // startSockets serves the commands of this machine, and with the embedded runtime its CRI.
 func (s *Server) startSockets(context.Context) error {
-	l, err := socket.Listen(Socket(s.opts.DataDir))
+	l, err := socket.Listen(datadir.Socket(s.opts.DataDir))
 	if err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (s *Server) startSockets(context.Context) error {
 
 func (s *Server) stopSockets(ctx context.Context) error {
 	err := stopAll(ctx, s.parts.socket, s.parts.criProxy)
-	for _, path := range []string{Socket(s.opts.DataDir), CRISocket(s.opts.DataDir)} {
+	for _, path := range []string{datadir.Socket(s.opts.DataDir), CRISocket(s.opts.DataDir)} {
 		if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
