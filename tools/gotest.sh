@@ -6,6 +6,7 @@
 # bin/seen-once (docs/decisions/042-what-refuses-a-change.md).
 #   AGAIN=0     no second try
 #   STRICT=1    the second try tells what failed by chance, and the run fails for it all the same
+#   ONCE=1      the results are not wanted again: build faster, without keeping them
 #   TESTFLAGS   further flags of go test (-count=2 -shuffle=on)
 set -uo pipefail
 
@@ -17,11 +18,14 @@ trap 'rm -f "$log"' EXIT
 
 # `make lint` vets everything, with more analyzers: once more here would be minutes for the same answer.
 # Compiling and linking, which is a third of a run, takes a quarter less of a processor when garbage is collected less often; the tests
-# themselves, and what they build, run with what is usual.
-export GOGC=400 GOMEMLIMIT=4GiB
-usual="-exec=env -u GOGC -u GOMEMLIMIT"
+# themselves, and what they build, run with what is usual. Results of tests that are started by another program are not cached.
+usual=()
+if [ "${ONCE:-0}" = 1 ]; then
+	export GOGC=400 GOMEMLIMIT=4GiB
+	usual=("-exec=env -u GOGC -u GOMEMLIMIT")
+fi
 # shellcheck disable=SC2086 # they are several words
-go test -vet=off "$usual" "$@" ${TESTFLAGS:-} 2>&1 | tee "$log"
+go test -vet=off "${usual[@]}" "$@" ${TESTFLAGS:-} 2>&1 | tee "$log"
 [ "${PIPESTATUS[0]}" -eq 0 ] && exit 0
 
 # failures lists "package tests": the tests, divided by |, of a package that failed, or "." where none of them is named (a panic, a time limit).
@@ -57,7 +61,7 @@ once=()
 for f in "${failed[@]}"; do
 	package=${f%% *} which=${f#* }
 	printf '\n=== run again, alone: %s %s\n' "$package" "$which"
-	if go test -vet=off "$usual" "${options[@]}" -count=1 -p 1 -parallel 1 -run "$which" "$package"; then
+	if go test -vet=off "${usual[@]}" "${options[@]}" -count=1 -p 1 -parallel 1 -run "$which" "$package"; then
 		printf '%s %s\n' "$package" "$which" >>"$root/bin/seen-once"
 		once+=("$f")
 		[ "${STRICT:-0}" != 1 ] || status=1

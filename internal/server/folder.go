@@ -49,7 +49,7 @@ func folderRefusal(dir string, err error) error {
 type lock struct{ file *os.File }
 
 func lockFolder(dir string) (*lock, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(datadir.Lock(dir), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, folderRefusal(dir, err)
 	}
@@ -97,7 +97,7 @@ func (l *lock) release() error {
 
 // LockHolder returns the pid that the folder's lock file names. It says nothing about whether that process lives.
 func LockHolder(dir string) (pid int, ok bool) {
-	text, err := os.ReadFile(filepath.Join(dir, "lock"))
+	text, err := os.ReadFile(datadir.Lock(dir))
 	if err != nil {
 		return 0, false
 	}

@@ -330,8 +330,8 @@ func (f *debugFlags) over(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 	// that the command went well, which nobody knows.
 	if end == nil {
 		return cmdline.ExitWith(session.ExitFailed, fmt.Errorf(
-			"the session has ended, and within %s the node has not said how debug container %s did: if it is still running, return with %s; wherry debug ls %s says",
-			endPatience, name, f.wayBack(pod, name), pod))
+			"the session has ended, but the node has not reported the exit code of debug container %s within %s: if it is still running, return with %s; wherry debug ls %s shows its state",
+			name, endPatience, f.wayBack(pod, name), pod))
 	}
 	return cmdline.ExitWith(int(end.ExitCode), nil)
 }

@@ -76,7 +76,7 @@ func awaitEnd(ctx context.Context, c *reach.Client, namespace, pod, name,
 	switch {
 	case ctx.Err() != nil:
 		return nil, "",
-			cmdline.CalledOffBy(ctx, ctx.Err(), "the session has ended, and how its command did is not known")
+			cmdline.CalledOffBy(ctx, ctx.Err(), "the session has ended, and the exit code of its command is not known")
 	case err != nil && within.Err() == nil:
 		return nil, "", err
 	}
@@ -92,7 +92,7 @@ func (f *debugFlags) awaitEnd(ctx context.Context, t cmdline.Terminal, c *reach.
 		select {
 		case <-said:
 		case <-time.After(silence):
-			f.say(t, "the session has ended; waiting for the node to say how debug container %s did", name)
+			f.say(t, "the session has ended; waiting for the node to report the exit code of debug container %s", name)
 		}
 	})
 	defer telling.Wait()

@@ -42,8 +42,8 @@ func TestLostSight(t *testing.T) {
 	}
 }
 
-// TestNeverBegan: a container that a deletion stopped before it began ends without times; one that could not be started, or had
-// begun, has them (PL-01).
+// TestNeverBegan: a container that was stopped before it began, by a deletion or an eviction, ends without times; one that could not
+// be started, or had begun, has them (PL-01).
 func TestNeverBegan(t *testing.T) {
 	never := func(f *facts) { f.Seen.Containers[0].StartedAt = time.Time{} }
 	for name, c := range map[string]struct {
@@ -51,8 +51,11 @@ func TestNeverBegan(t *testing.T) {
 		began, finished bool
 	}{
 		"stopped before it began": {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 137, 0).but(never).deleted(0), false, false},
-		"could not be started":    {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 128, 0).but(never), false, true},
-		"had begun":               {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 137, 0).deleted(0), true, true},
+		"evicted before it began": {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 137, 0).but(never).but(func(f *facts) {
+			f.Evicted = &Eviction{At: f.Now}
+		}), false, false},
+		"could not be started": {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 128, 0).but(never), false, true},
+		"had begun":            {about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 137, 0).deleted(0), true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := Next(c.facts.Input).Status.ContainerStatuses[0].State.Terminated

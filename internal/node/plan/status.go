@@ -291,7 +291,7 @@ func (v *view) terminatedState(m *member, c *Container) *corev1.ContainerStateTe
 	}
 	end := &corev1.ContainerStateTerminated{ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
 		StartedAt: stamp(c.StartedAt), FinishedAt: stamp(c.FinishedAt), ContainerID: id}
-	if c.StartedAt.IsZero() && v.Pod.DeletionTimestamp != nil {
+	if c.StartedAt.IsZero() && v.ordered().because != "" {
 		end.FinishedAt = stamp(time.Time{}) // it was stopped before it began: what never began has no end (PL-01)
 	}
 	if verdict := v.verdictOn(m, c); verdict.Given() && c.ExitCode == 0 {

@@ -137,7 +137,7 @@ func TestSubPath(t *testing.T) {
 	link(t, scratch, "nowhere", filepath.Join(outside, "none"))
 	for sub, want := range map[string]string{"abs": "leads out of the volume", "rel": "leads out of the volume", "up": "leads out of the volume",
 		"file": "leads out of the volume", "abs/secret": "leads out of the volume", "rel/secret": "leads out of the volume",
-		"abs/new": "leads out of the volume", "nowhere": "file does not exist", "nowhere/deeper": "file does not exist", "loop": "too many"} {
+		"abs/new": "leads out of the volume", "nowhere": "no such file or directory", "nowhere/deeper": "no such file or directory", "loop": "too many"} {
 		at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: sub})
 		if err == nil {
 			t.Errorf("subPath %s binds %s", sub, at)

@@ -86,10 +86,10 @@ func openTree(dir string) (*tree, error) {
 // if they have been changed meanwhile.
 func (t *tree) open(rel string) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(t.path, rel))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fs.ErrNotExist // a path of the node's is not for everybody
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, at.Err // without its path, which is the node's business
 	} else if err != nil {
-		return pathrs.OpenatInRoot(t.File, rel) // and hear what is wrong within the tree
+		return nil, err
 	}
 	within, err := filepath.Rel(t.path, real)
 	if err != nil || !filepath.IsLocal(within) {
