@@ -142,6 +142,7 @@ test-unit: helpers ## Unit and simulation tests
 	@tools/setup.sh busybox # which the toolbox is compared with
 	cd toolbox && ../tools/gotest.sh ./...
 	cd test/agree && ../../tools/gotest.sh ./...
+	cd tools/lint && ../gotest.sh ./...
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
@@ -222,28 +223,21 @@ bench-cluster: build ## Debugging in that cluster against kubectl: a prompt, a G
 ##@ Check
 
 .PHONY: lint
-lint: vet fmt-check staticcheck deadcode ## All static checks
+lint: vet fmt-check deadcode ## All static checks
 
 # Checkers hold what they know until they end: to look for garbage often finds little. Less of that is a quarter of their time.
-vet staticcheck: export GOGC := 400
-vet staticcheck: export GOMEMLIMIT := 4GiB
+vet: export GOGC := 400
+vet: export GOMEMLIMIT := 4GiB
 
 .PHONY: vet
-vet: helpers ## go vet
-	go vet ./...
-	cd toolbox && go vet ./...
-	cd test/agree && go vet ./...
+vet: helpers ## The analyzers of go vet and staticcheck on all our packages (tools/lint)
+	@mkdir -p bin
+	cd tools/lint && go build -o ../../bin/lint .
+	bin/lint . toolbox test/agree
 
 .PHONY: fmt-check
 fmt-check: ## gofmt would change nothing
 	@bad=$$(git ls-files '*.go' | xargs -r ls 2>/dev/null | xargs -r gofmt -l); [ -z "$$bad" ] || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
-
-.PHONY: staticcheck
-staticcheck: ## staticcheck, pinned in tools/staticcheck/go.mod
-	@mkdir -p bin
-	cd tools/staticcheck && go build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
-	bin/staticcheck ./...
-	cd toolbox && ../bin/staticcheck ./...
 
 .PHONY: deadcode
 deadcode: helpers ## Functions without a caller in any of the programs, by deadcode, pinned in tools/deadcode/go.mod

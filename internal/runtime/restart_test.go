@@ -66,7 +66,8 @@ func startChild(t *testing.T, dir string) *child {
 	c := &child{cmd: cmd, end: func() { stdin.Close() }}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	var said strings.Builder
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
 		said.WriteString(lines.Text() + "\n")
 		if _, err := fmt.Sscanf(lines.Text(), "READY %s %s", &c.sandbox, &c.id); err == nil {
 			go func() { // its last words
@@ -76,7 +77,7 @@ func startChild(t *testing.T, dir string) *child {
 			return c
 		}
 	}
-	t.Fatalf("the other process did not get ready: %s", said.String())
+	t.Fatalf("the other process did not get ready (%v): %s", lines.Err(), said.String())
 	return nil
 }
 

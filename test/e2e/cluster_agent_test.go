@@ -138,7 +138,7 @@ func startAgent(t *testing.T, d *Containerd, pki *agenttest.PKI) *agentRun {
 			return a
 		}
 	}
-	t.Fatal("the agent has ended")
+	t.Fatalf("the agent has ended: %v", lines.Err())
 	return nil
 }
 

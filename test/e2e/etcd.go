@@ -93,7 +93,7 @@ func (e *Etcd) Start() {
 			return
 		}
 	}
-	e.t.Fatalf("etcd does not serve:\n%s", said.String())
+	e.t.Fatalf("etcd does not serve (%v):\n%s", lines.Err(), said.String())
 }
 
 // Stop ends it by SIGTERM, if it runs.

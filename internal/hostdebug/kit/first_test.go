@@ -91,6 +91,9 @@ func TestFirstReaps(t *testing.T) {
 		}
 		left = append(left, pid)
 	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
