@@ -35,8 +35,9 @@ type Made struct {
 	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it
 	// does not start later either. It is called once. When ctx is done, nobody wants to know any more.
 	Begun func(ctx context.Context) (*corev1.Pod, error)
-	// Ended says how it has ended, or that it goes on, once the client's streams are over.
-	Ended func(ctx context.Context) record.End
+	// Ended says how it has ended, or that it goes on, once the client's streams are over; closed says that they ended on
+	// the container's side.
+	Ended func(ctx context.Context, closed bool) record.End
 }
 
 // Serve makes a debug container and attaches to it: the node has kept its output meanwhile (DC-03, EC-16).
@@ -77,7 +78,7 @@ func (j *Joiner) Serve(ctx context.Context, name string, session options.Session
 	return record.Stream(h, func(end record.End) {
 		// attach says that the container has ended, and not how; a client that leaves hears nothing
 		if end.ExitCode != nil || end == (record.End{}) {
-			end = made.Ended(ctx)
+			end = made.Ended(ctx, end.ExitCode != nil)
 		}
 		record.NoteEnd(ctx, end)
 	}), nil

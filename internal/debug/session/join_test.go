@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	remotecommandconsts "k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -69,7 +70,7 @@ func (c *cluster) add(ctx context.Context, name string, s options.Session) (*Mad
 	recorded := make(chan struct{})
 	close(recorded)
 	made := &Made{Pod: pod, Recorded: recorded, Begun: func(context.Context) (*corev1.Pod, error) { return pod, nil },
-		Ended: func(context.Context) record.End { return record.End{Reason: "left"} }}
+		Ended: func(context.Context, bool) record.End { return record.End{Reason: "left"} }}
 	if c.made != nil {
 		c.made(made)
 	}
@@ -77,6 +78,9 @@ func (c *cluster) add(ctx context.Context, name string, s options.Session) (*Mad
 }
 
 const debugQuery = "/api/v1/namespaces/default/pods/plain/exec?stdin=true&stdout=true&ephemeralContainerName=debug&ephemeralContainerImage=tools"
+
+// closeStdin is the message that closes the client's standard input in v5.channel.k8s.io.
+var closeStdin = []byte{remotecommandconsts.StreamClose, remotecommandconsts.StreamStdIn}
 
 // enterAs starts a debug session and returns what it printed.
 func enterAs(t *testing.T, c *cluster, way string) (string, error) {
@@ -92,6 +96,44 @@ func enterAs(t *testing.T, c *cluster, way string) (string, error) {
 	var out strings.Builder
 	err = e.StreamWithContext(kubelettest.Context(t), remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
 	return out.String(), err
+}
+
+// DC-03: that a container closed its streams, which it does at its end, is told from a client that leaves it: its exit code is waited for
+// longer.
+func TestDebugEndsWhenClosed(t *testing.T) {
+	for name, leaves := range map[string]bool{"the container closes": false, "the client leaves": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.Kubelet.Started = c.Kubelet.ServeRun
+			c.Kubelet.V5.Store(true)
+			closed := make(chan bool, 1)
+			c.made = func(m *Made) {
+				m.Ended = func(_ context.Context, by bool) record.End {
+					closed <- by
+					return record.End{}
+				}
+			}
+			u := "ws" + strings.TrimPrefix(c.URL, "http") + debugQuery
+			conn, _, err := (&websocket.Dialer{Subprotocols: []string{kubelettest.V5}}).DialContext(kubelettest.Context(t), u, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if leaves {
+				conn.Close()
+			} else if err := conn.WriteMessage(websocket.BinaryMessage, closeStdin); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case by := <-closed:
+				if by == leaves {
+					t.Errorf("closed: %v", by)
+				}
+			case <-kubelettest.Context(t).Done():
+				t.Fatal("the end is not asked for")
+			}
+		})
+	}
 }
 
 // DC-03: a client is let in as soon as the node has started the container, though its status is stored only later, or never; the wait

@@ -51,7 +51,7 @@ func (d *Debugger) Make(ctx context.Context, name string, session options.Sessio
 		}
 		return now, orDead(err, now, session)
 	}
-	ended := func(ctx context.Context) record.End { return d.ended(ctx, pod, session.Name, run) }
+	ended := func(ctx context.Context, closed bool) record.End { return d.ended(ctx, pod, session.Name, run, closed) }
 	return &Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded,
 		Begun: begun, Ended: ended}, nil
 }

@@ -120,14 +120,25 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 	return false, nil
 }
 
-// endPatience is how long a node, which may be busy, has to say that a debug container has ended, after its streams
-// have.
-const endPatience = 5 * time.Second
+// How long a node, which may be busy, has to say that a debug container has ended: after its streams have, which it
+// closed, and after the client has left it.
+const (
+	closedPatience = time.Minute // as wherry debug has (internal/cli/session)
+	leftPatience   = 5 * time.Second
+)
+
+// endPatience is how long the end of a run is waited for when its streams are over. (Pure.)
+func endPatience(closed bool) time.Duration {
+	if closed {
+		return closedPatience
+	}
+	return leftPatience
+}
 
 // ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether
 // the client is still there or not.
-func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) record.End {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int, closed bool) record.End {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience(closed))
 	defer cancel()
 	var end record.End
 	obj, err := d.pods.Get(d.pods.Within(ctx, pod.Namespace), pod.Name, &metav1.GetOptions{})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,5 +136,12 @@ func TestOrDead(t *testing.T) {
 		if got != c.dead || (err == nil) != (c.err == nil) {
 			t.Errorf("%s: %v, dead %t", name, err, got)
 		}
+	}
+}
+
+// DC-03: wherry debug waits a minute for the exit code of a container that has closed its streams, and so does the record of it.
+func TestEndPatience(t *testing.T) {
+	if closed, left := endPatience(true), endPatience(false); closed < time.Minute || left >= closed {
+		t.Errorf("%v for one that closed its streams, %v for one that was left", closed, left)
 	}
 }
