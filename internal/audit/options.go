@@ -120,7 +120,7 @@ func (o Options) Validate() error {
 	}
 	if o.PolicyFile != "" {
 		if _, err := readPolicy(o.PolicyFile); err != nil {
-			fail("--audit-policy-file: %w", err)
+			fail("%w", err) // it names the flag
 		}
 	}
 	if o.Webhook.ConfigFile != "" {

@@ -238,6 +238,16 @@ func TestPolicyFile(t *testing.T) {
 			}
 		})
 	}
+	t.Run("as a flag", func(t *testing.T) { // is told once
+		o := Defaults()
+		o.PolicyFile = filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(o.PolicyFile, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Validate(); err == nil || strings.Count(err.Error(), "--audit-policy-file") != 1 {
+			t.Error(err)
+		}
+	})
 	t.Run("no such file", func(t *testing.T) {
 		o := Defaults()
 		o.PolicyFile = "/none/such.yaml"
