@@ -7,7 +7,7 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/itchyny/gojq v0.12.20
 	github.com/pmezard/go-difflib v1.0.0
-	golang.org/x/net v0.62.0
+	golang.org/x/net v0.61.0
 	golang.org/x/sys v0.49.0
 	mvdan.cc/sh/v3 v3.14.1
 )

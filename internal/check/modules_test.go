@@ -93,3 +93,21 @@ func TestOnlyKubernetesModulesAreReplaced(t *testing.T) {
 		}
 	}
 }
+
+// What a module beside ours has of the modules that ours has is of the same version: else all that rests on it is compiled once more, for
+// the same answer. The exceptions are those on which nothing rests that both have.
+func TestModulesBesideOursHaveItsVersions(t *testing.T) {
+	ours := map[string]string{}
+	for _, r := range goMod(t).Require {
+		ours[r.Mod.Path] = r.Mod.Version
+	}
+	leaves := map[string]bool{"github.com/cpuguy83/go-md2man/v2": true, "github.com/tetratelabs/wazero": true,
+		"github.com/pmezard/go-difflib": true}
+	for _, name := range []string{"test/agree/go.mod", "test/helm/go.mod", "toolbox/go.mod"} {
+		for _, r := range modFile(t, name).Require {
+			if have := ours[r.Mod.Path]; have != "" && have != r.Mod.Version && !leaves[r.Mod.Path] {
+				t.Errorf("%s has %s %s, go.mod has %s: hold them together, by exclude if need be", name, r.Mod.Path, r.Mod.Version, have)
+			}
+		}
+	}
+}
