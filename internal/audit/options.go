@@ -124,8 +124,12 @@ func (o Options) Validate() error {
 		}
 	}
 	if o.Webhook.ConfigFile != "" {
-		if _, err := clientcmd.LoadFromFile(o.Webhook.ConfigFile); err != nil {
+		switch c, err := clientcmd.LoadFromFile(o.Webhook.ConfigFile); {
+		case err != nil:
 			fail("--audit-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
+		case len(c.Clusters) == 0:
+			fail("--audit-webhook-config-file %s: it names no cluster: it must be a kubeconfig with the webhook's address",
+				o.Webhook.ConfigFile)
 		}
 	}
 	errs = append(errs, o.Log.validate("log"), o.Webhook.validate("webhook"))

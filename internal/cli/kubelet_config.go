@@ -36,9 +36,13 @@ func (k *kubeletFiles) apply(cmd *cobra.Command) error {
 	if k.file == "" && k.folder == "" {
 		return nil
 	}
+	from := "--config"
+	if k.file == "" {
+		from = "--config-dir"
+	}
 	got, err := kubeletconfig.Read(k.file, k.folder)
 	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	k.ignored = got.Ignored
 	for _, f := range got.Flags {
@@ -49,7 +53,7 @@ func (k *kubeletFiles) apply(cmd *cobra.Command) error {
 		case flag.Changed:
 		default:
 			if err := cmd.Flags().Set(f.Name, f.Value); err != nil {
-				return fmt.Errorf("--config: %s: %w", f.Field, err)
+				return fmt.Errorf("%s: %s: %w", from, f.Field, err)
 			}
 		}
 	}

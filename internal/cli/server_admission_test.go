@@ -3,6 +3,9 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +33,30 @@ func TestAdmissionFlags(t *testing.T) {
 	o, err := parse("--admission-control-config-file", "a.yaml", "--default-not-ready-toleration-seconds=0", "--default-unreachable-toleration-seconds=60")
 	if err != nil || o.ConfigFile != "a.yaml" || *o.NotReady != 0 || *o.Unreachable != time.Minute {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// What is wrong with a file that a flag names is told in words that help, under the flag's name, once.
+func TestFlagFiles(t *testing.T) {
+	empty := manifestFile(t, "")
+	folder := filepath.Join(t.TempDir(), "none")
+	for _, c := range []struct{ flag, value, want string }{
+		{"--admission-control-config-file", empty, "it must start with apiVersion: apiserver.config.k8s.io/v1 and kind: AdmissionConfiguration"},
+		{"--authentication-config", empty, "it must start with apiVersion: apiserver.config.k8s.io/v1 and kind: AuthenticationConfiguration"},
+		{"--audit-policy-file", empty, "the file is empty"},
+		{"--audit-webhook-config-file", empty, "it names no cluster: it must be a kubeconfig with the webhook's address"},
+		{"--config", empty, "it must be a KubeletConfiguration of kubelet.config.k8s.io/v1beta1"},
+		{"--config-dir", folder, "no such file"},
+	} {
+		t.Run(c.flag, func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "data")
+			code, _, errs := call(t, "", "server", "--data-dir", data, c.flag, c.value)
+			if code != exitUsage || strings.Count(errs, c.flag) != 1 || !strings.Contains(errs, c.value) || !strings.Contains(errs, c.want) {
+				t.Errorf("%d %s", code, errs)
+			}
+			if _, err := os.Stat(data); !os.IsNotExist(err) {
+				t.Errorf("the data folder: %v", err)
+			}
+		})
 	}
 }

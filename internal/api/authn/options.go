@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	apiservervalidation "k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
@@ -186,6 +187,10 @@ func (s *Completed) parseConfig(data []byte) error {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	obj, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)
+	if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
+		return fmt.Errorf("--authentication-config %s: it must start with apiVersion: %s and kind: AuthenticationConfiguration",
+			s.ConfigFile, apiserverv1.SchemeGroupVersion)
+	}
 	if err != nil {
 		return fmt.Errorf("--authentication-config %s: %w", s.ConfigFile, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	podsecurityapi "k8s.io/pod-security-admission/admission/api"
 	"k8s.io/pod-security-admission/admission/api/load"
 	"sigs.k8s.io/yaml"
@@ -57,6 +58,10 @@ func parse(path string, data []byte, read func(path string) ([]byte, error)) (Co
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	obj, err := runtime.Decode(codecs.UniversalDecoder(), data)
+	if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
+		return nil, fmt.Errorf("%s: it must start with apiVersion: %s and kind: AdmissionConfiguration", path,
+			apiserverv1.SchemeGroupVersion)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
