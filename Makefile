@@ -161,8 +161,10 @@ simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST
 test-e2e: test-programs ## End-to-end tests: the built binary, real containers, the real kubectl (root)
 	@tools/e2e.sh
 
+# cri-dockerd is built of 1,000 packages of another Kubernetes than ours, for one test.
+DOCKER_CRI ?= bin/cri-dockerd
 .PHONY: test-programs
-test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) images-three-tier ## Build and fetch what the end-to-end tests need
+test-programs: build bin/.failpoints/wherry bin/helm $(DOCKER_CRI) $(EXAMPLE) images-three-tier ## Build and fetch what the end-to-end tests need
 	@tools/setup.sh containerd docker podman busybox
 	@tools/release-before.sh
 
