@@ -4,7 +4,9 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +43,7 @@ type attempt struct {
 	made       uint8 // size that it was made with
 	given      uint8 // size that it is given
 	lost       bool  // the runtime has lost sight of it, and knows of no start
+	filler     uint8 // see world
 	start, end int16 // seconds
 }
 
@@ -73,6 +76,8 @@ type wfail struct {
 	at      int16
 }
 
+// world is hashed many million times, which is done at once for memory that has no holes (TestWorldHasNoHoles), and field by field for
+// other: hence its fillers.
 type world struct {
 	now     int16
 	ticks   uint8 // left
@@ -88,6 +93,7 @@ type world struct {
 	group   uint8 // what the pod's cgroup gives
 
 	deleted, gone bool
+	filler        uint8
 	deletedAt     int16
 	boxes         [maxBoxes]box
 	runs          [maxContainers][maxAttempts]attempt
@@ -110,6 +116,28 @@ type world struct {
 	// what truly happened, whatever the agent remembers: attempt + 1
 	postRan, preRan, passed, told [maxContainers]uint8
 	wake                          int16
+	filler2                       int16
+}
+
+// TestWorldHasNoHoles: all the memory of a world is its fields'.
+func TestWorldHasNoHoles(t *testing.T) {
+	var size func(reflect.Type) uintptr
+	size = func(typ reflect.Type) (sum uintptr) {
+		switch typ.Kind() {
+		case reflect.Array:
+			return uintptr(typ.Len()) * size(typ.Elem())
+		case reflect.Struct:
+			for _, f := range reflect.VisibleFields(typ) {
+				sum += size(f.Type)
+			}
+			if sum != typ.Size() {
+				t.Errorf("%s has %d bytes, its fields %d: give it a filler", typ, typ.Size(), sum)
+			}
+			return typ.Size()
+		}
+		return typ.Size()
+	}
+	size(reflect.TypeFor[world]())
 }
 
 // budgets takes over how many faults may happen.
