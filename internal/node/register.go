@@ -108,7 +108,7 @@ func Labels(nodeName string) map[string]string {
 func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 	now := have.DeepCopy()
 	now.Status = a.nodeStatus(ctx, have.Status.Conditions)
-	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = have.Status.Images,
+	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = a.images(ctx, have.Status.Images),
 		a.csi.InUse(), have.Status.VolumesAttached
 	for _, c := range have.Status.Conditions { // of others
 		if nodeCondition(now.Status.Conditions, c.Type) == nil && c.Type != FirewallBlocksPods {
@@ -166,7 +166,9 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		} else if err == nil {
 			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) ||
 				lacks(have.Status.Capacity, a.capacity()) || lacks(have.Status.Allocatable, a.allocatable()) ||
-				!slices.Equal(have.Status.VolumesInUse, a.csi.InUse()) || time.Since(published) > statusEvery {
+				!slices.Equal(have.Status.VolumesInUse, a.csi.InUse()) ||
+				!sameImages(have.Status.Images, a.images(ctx, have.Status.Images)) ||
+				time.Since(published) > statusEvery {
 				err = a.updateStatus(ctx, have)
 				published = time.Now()
 			}

@@ -177,7 +177,8 @@ func configure(dir string, hard int64, log *core, last *verdict, client, peer ur
 	c.DowngradeCheckTime = time.Hour // one member: nothing to agree on
 	// Watches without events learn the revision this often, so that they can resume after a compaction.
 	c.WatchProgressNotifyInterval = time.Minute
-	// A request that takes a tenth of a second, which etcd warns of, is a busy machine's; one of a second is a slow disk's.
+	// A request that takes a tenth of a second, which etcd warns of, is a busy machine's; one of a second is a slow
+	// disk's.
 	c.WarningApplyDuration, c.WarningUnaryRequestDuration = time.Second, time.Second
 	c.Logger = "zap"
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log, zap.WithFatalHook(last), zap.WithPanicHook(last)))

@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/test/images"
 )
 
-// CRI starts cri-dockerd on it until the test's end and returns its endpoint. Pods must be on the host's network. A test that was left
-// without the program is skipped.
+// CRI starts cri-dockerd on it until the test's end and returns its endpoint. Pods must be on the host's network. A
+// test that was left without the program is skipped.
 func (d *Docker) CRI(t testing.TB) string {
 	t.Helper()
 	program, err := filepath.Abs("../../bin/cri-dockerd")

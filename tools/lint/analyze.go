@@ -28,7 +28,8 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s (%s)", f.at.Filename, f.at.Line, f.at.Column, f.message, f.check)
 }
 
-// analyze runs analyzers on packages of the module at root, and returns what they find there, each once, with names of files that begin at root.
+// analyze runs analyzers on packages of the module at root, and returns what they find there, each once, with names of
+// files that begin at root.
 func analyze(root string, analyzers []*analysis.Analyzer, pkgs []*packages.Package) ([]finding, error) {
 	graph, err := checker.Analyze(analyzers, written(pkgs), nil)
 	if err != nil {
@@ -67,8 +68,8 @@ func inOrder(root string, findings []finding) []finding {
 		out = append(out, f)
 	}
 	slices.SortFunc(out, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column),
-			cmp.Compare(a.check, b.check), cmp.Compare(a.message, b.message))
+		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line),
+			cmp.Compare(a.at.Column, b.at.Column), cmp.Compare(a.check, b.check), cmp.Compare(a.message, b.message))
 	})
 	return slices.Compact(out)
 }
@@ -109,7 +110,8 @@ func (u usage) findings() []finding {
 	var out []finding
 	for _, one := range u {
 		if !one.used {
-			out = append(out, finding{one.object.DisplayPosition, unused.Analyzer.Analyzer.Name, one.object.Kind + " " + one.object.Name + " is unused"})
+			out = append(out, finding{one.object.DisplayPosition, unused.Analyzer.Analyzer.Name,
+				one.object.Kind + " " + one.object.Name + " is unused"})
 		}
 	}
 	return out

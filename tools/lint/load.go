@@ -13,14 +13,15 @@ import (
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedExportFile |
 	packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule | packages.NeedForTest
 
-// telling are packages of the standard library that are read from source, too: which functions never return (testing.T.Fatal), and which
-// never return nil, the analyzers know from nothing else.
+// telling are packages of the standard library that are read from source, too: which functions never return
+// (testing.T.Fatal), and which never return nil, the analyzers know from nothing else.
 var telling = []string{"errors", "fmt", "log", "os", "testing"}
 
-// load loads the packages of the module in a folder with their tests, and those that are telling. What else they import is cut off: there is
-// no source to look at.
+// load loads the packages of the module in a folder with their tests, and those that are telling. What else they import
+// is cut off: there is no source to look at.
 func load(root string) ([]*packages.Package, error) {
-	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: root, Tests: true}, append([]string{"./..."}, telling...)...)
+	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: root, Tests: true},
+		append([]string{"./..."}, telling...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +46,8 @@ func load(root string) ([]*packages.Package, error) {
 	return pkgs, nil
 }
 
-// written are the packages of the module itself, without those that are there once more with their tests in them, and without the main
-// functions of tests, which nobody wrote.
+// written are the packages of the module itself, without those that are there once more with their tests in them, and
+// without the main functions of tests, which nobody wrote.
 func written(pkgs []*packages.Package) []*packages.Package {
 	tested := map[string]bool{}
 	for _, p := range pkgs {
@@ -56,7 +57,8 @@ func written(pkgs []*packages.Package) []*packages.Package {
 	}
 	var out []*packages.Package
 	for _, p := range pkgs {
-		if p.Module == nil || !p.Module.Main || p.ForTest == "" && tested[p.PkgPath] || strings.HasSuffix(p.PkgPath, ".test") {
+		if p.Module == nil || !p.Module.Main || p.ForTest == "" && tested[p.PkgPath] ||
+			strings.HasSuffix(p.PkgPath, ".test") {
 			continue
 		}
 		out = append(out, p)

@@ -63,7 +63,8 @@ func wanted(root string) ([]*analysis.Analyzer, error) {
 		return nil, err
 	}
 	analyzers := append([]*analysis.Analyzer{}, vet.Suite...)
-	for _, list := range [][]*lint.Analyzer{simple.Analyzers, staticcheck.Analyzers, stylecheck.Analyzers, {unused.Analyzer}} {
+	for _, list := range [][]*lint.Analyzer{simple.Analyzers, staticcheck.Analyzers, stylecheck.Analyzers,
+		{unused.Analyzer}} {
 		for _, a := range list {
 			if asked(conf.Checks, a.Analyzer.Name) {
 				analyzers = append(analyzers, a.Analyzer)
@@ -73,7 +74,8 @@ func wanted(root string) ([]*analysis.Analyzer, error) {
 	return analyzers, nil
 }
 
-// asked says whether a list of checks, of which later ones have the last word, asks for one: all, a name, or either behind a minus.
+// asked says whether a list of checks, of which later ones have the last word, asks for one: all, a name, or either
+// behind a minus.
 func asked(checks []string, name string) bool {
 	is := false
 	for _, c := range checks {

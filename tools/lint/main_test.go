@@ -27,8 +27,9 @@ func module(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// One fault of each kind is found once, at its place, and what only a test uses is used: by go vet's analyzers, by staticcheck's, by that for
-// what nobody uses, and over the borders of packages. What the configuration leaves out is not looked for.
+// One fault of each kind is found once, at its place, and what only a test uses is used: by go vet's analyzers, by
+// staticcheck's, by that for what nobody uses, and over the borders of packages. What the configuration leaves out is
+// not looked for.
 func TestFinds(t *testing.T) {
 	root := module(t, map[string]string{
 		"go.mod":           "module example.com/m\n\ngo 1.26\n",
@@ -84,7 +85,8 @@ func M(bad_name *int) int {
 
 // A module that cannot be compiled is an error with its place, never one without faults.
 func TestRefuses(t *testing.T) {
-	for name, source := range map[string]string{"types": "package m\n\nvar n int = \"one\"\n", "syntax": "package m\n\nvar n int =\n"} {
+	for name, source := range map[string]string{"types": "package m\n\nvar n int = \"one\"\n",
+		"syntax": "package m\n\nvar n int =\n"} {
 		t.Run(name, func(t *testing.T) {
 			root := module(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "m.go": source})
 			if findings, err := look(root); err == nil || !strings.Contains(err.Error(), "m.go:3") {
@@ -99,7 +101,8 @@ func TestAsked(t *testing.T) {
 		checks []string
 		want   bool
 	}{
-		{nil, false}, {[]string{"all"}, true}, {[]string{"all", "-S1"}, false}, {[]string{"S1"}, true}, {[]string{"all", "-S2"}, true},
+		{nil, false}, {[]string{"all"}, true}, {[]string{"all", "-S1"}, false}, {[]string{"S1"}, true},
+		{[]string{"all", "-S2"}, true},
 		{[]string{"-S1", "all"}, true}, {[]string{"S1", "-all"}, false},
 	} {
 		if got := asked(c.checks, "S1"); got != c.want {

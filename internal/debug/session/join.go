@@ -35,8 +35,8 @@ type Made struct {
 	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it
 	// does not start later either. It is called once. When ctx is done, nobody wants to know any more.
 	Begun func(ctx context.Context) (*corev1.Pod, error)
-	// Ended says how it has ended, or that it goes on, once the client's streams are over; closed says that they ended on
-	// the container's side.
+	// Ended says how it has ended, or that it goes on, once the client's streams are over; closed says that they ended
+	// on the container's side.
 	Ended func(ctx context.Context, closed bool) record.End
 }
 
