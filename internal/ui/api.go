@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/wherryproject/wherry/internal/ui/gate"
+)
+
+// api passes a request on to the Kubernetes API, as the one who has signed in.
+func (p *Page) api(w http.ResponseWriter, r *http.Request) {
+	ownOfData(w.Header())
+	who, done := p.sessions.begin(p.secret(r))
+	defer done()
+	if who == nil {
+		writeStatus(w, http.StatusUnauthorized, "nobody is signed in: "+p.howToSignIn())
+		return
+	}
+	to, refusal := upstreamURL(r.URL)
+	if refusal != nil {
+		writeStatus(w, refusal.Code, refusal.Message)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(who.ended, cancel)() // whoever signs out leaves no stream behind
+	p.o.API.ServeHTTP(w, onBehalf(r.WithContext(ctx), who.token, to))
+}
+
+// upstreamURL is what a URL of the page means to the API.
+func upstreamURL(from *url.URL) (*url.URL, *gate.Refusal) {
+	path, refusal := gate.UpstreamPath(from.Path)
+	if refusal != nil {
+		return nil, refusal
+	}
+	to := &url.URL{Path: path, RawQuery: from.RawQuery}
+	if from.RawPath != "" { // it is escaped otherwise than Go would
+		raw, ok := strings.CutPrefix(from.RawPath, strings.TrimSuffix(from.Path, strings.TrimPrefix(path, "/")))
+		if !ok {
+			return nil, &gate.Refusal{Code: gate.BadRequest, Message: "the path " + from.RawPath +
+				" escapes what needs no escaping: write " + gate.Prefix + "k8s/ as it is"}
+		}
+		to.RawPath = "/" + raw
+	}
+	return to, nil
+}
+
+// onBehalf is a browser's request as it goes on to the API: of all that says who asks there is the token alone.
+func onBehalf(r *http.Request, token string, to *url.URL) *http.Request {
+	out := r.Clone(r.Context())
+	out.URL, out.RequestURI = to, to.RequestURI()
+	out.Header = asked(r.Header)
+	if token != "" {
+		out.Header.Set("Authorization", "Bearer "+token)
+	}
+	if r.TLS != nil { // a certificate that the browser has shown is not the session's
+		state := *r.TLS
+		state.PeerCertificates, state.VerifiedChains = nil, nil
+		out.TLS = &state
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/ui/gate"
+)
+
+// SignIn is how people sign in.
+type SignIn string
+
+const (
+	// ByLink is by a link that works once. The API is asked with credentials of its own, which are the reader's.
+	ByLink SignIn = "link"
+	// ByToken is by a bearer token of the API.
+	ByToken SignIn = "token"
+)
+
+// Command says how a command reaches the API that the page shows, for the commands that the page names.
+type Command struct {
+	Kubeconfig string `json:"kubeconfig"` // "": where kubectl looks without being told
+	Context    string `json:"context"`
+}
+
+// Options say what page is wanted.
+type Options struct {
+	API    http.Handler // of [Remote] or [Within]
+	SignIn SignIn
+	// Names are those by which the page is served, beside localhost; AnyIP: at addresses other than loopback too.
+	Names []string
+	AnyIP bool
+	// Port tells the cookies of several pages on one machine apart: browsers do not.
+	Port int
+
+	Command   Command
+	Namespace string // that the page shows first; "": all
+	Version   string
+
+	Now func() time.Time // nil: time.Now
+}
+
+// Page serves the page. It is an http.Handler.
+type Page struct {
+	o        Options
+	served   gate.Served
+	sessions *sessions
+	links    *links
+	files    *files
+	checks   chan struct{} // has room for the tokens that are being checked
+}
+
+// mostChecks is how many tokens are checked at a time: each is a request to the API, on behalf of whoever asks.
+const mostChecks = 8
+
+// New makes a page.
+func New(o Options) *Page {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Page{
+		o:        o,
+		served:   gate.Served{Names: o.Names, AnyIP: o.AnyIP, SignOn: o.SignIn == ByToken},
+		sessions: newSessions(o.Now),
+		links:    &links{now: o.Now},
+		files:    newFiles(built()),
+		checks:   make(chan struct{}, mostChecks),
+	}
+}
+
+// Link returns the path, with its query, of a new link that signs in once, within five minutes.
+func (p *Page) Link() string {
+	return gate.Prefix + "sign-in?" + url.Values{"once": {p.links.add()}}.Encode()
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	own(w.Header())
+	if refusal := p.served.Judge(known(r)); refusal != nil {
+		p.refuse(w, r, refusal)
+		return
+	}
+	switch gate.Route(r.URL.Path) {
+	case gate.SignIn:
+		p.signIn(w, r)
+	case gate.Session:
+		p.session(w, r)
+	case gate.API:
+		p.api(w, r)
+	default:
+		p.files.ServeHTTP(w, r)
+	}
+}
+
+// known is what the gate decides by.
+func known(r *http.Request) gate.Request {
+	all := func(name string) string { return strings.Join(r.Header.Values(name), ", ") }
+	return gate.Request{Method: r.Method, Path: r.URL.Path, Host: r.Host, TLS: r.TLS != nil,
+		Origin: all("Origin"), FetchSite: all("Sec-Fetch-Site"), FetchMode: all("Sec-Fetch-Mode"),
+		FetchDest: all("Sec-Fetch-Dest"), PageHeader: all("X-Wherry-Page"), Upgrade: all("Upgrade")}
+}
+
+// refuse says why a request may not pass: to a program as the Kubernetes API would, to a person in words alone.
+func (p *Page) refuse(w http.ResponseWriter, r *http.Request, refusal *gate.Refusal) {
+	switch gate.Route(r.URL.Path) {
+	case gate.API, gate.Session:
+		writeStatus(w, refusal.Code, refusal.Message)
+	default:
+		writeText(w, refusal.Code, refusal.Message)
+	}
+}

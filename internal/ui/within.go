@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"bufio"
+	"maps"
+	"net"
+	"net/http"
+)
+
+// Within is the API of this process, by its chain of handlers: who asks, what he may and what is put on record is
+// decided there, as for any other client.
+func Within(chain http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		chain.ServeHTTP(&filtered{ResponseWriter: w, own: w.Header().Clone()}, r)
+	})
+}
+
+// filtered is a response whose headers are those that the page lets through, and its own. It has no Unwrap method:
+// Kubernetes' libraries would look through it.
+type filtered struct {
+	http.ResponseWriter
+	own   http.Header
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (f *filtered) WriteHeader(code int) {
+	if !f.begun {
+		answered(f.Header())
+		maps.Copy(f.Header(), f.own)
+		f.begun = code >= http.StatusOK
+	}
+	f.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (f *filtered) Write(p []byte) (int, error) {
+	if !f.begun {
+		f.WriteHeader(http.StatusOK)
+	}
+	return f.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (f *filtered) Flush() {
+	if !f.begun {
+		f.WriteHeader(http.StatusOK)
+	}
+	_ = http.NewResponseController(f.ResponseWriter).Flush() // which every response of net/http can
+}
+
+// Hijack implements http.Hijacker.
+func (f *filtered) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(f.ResponseWriter).Hijack()
+}
+
+// CloseNotify implements http.CloseNotifier, without which Kubernetes' libraries do not take a response for one that
+// can be flushed.
+func (f *filtered) CloseNotify() <-chan bool {
+	if inner, ok := f.ResponseWriter.(http.CloseNotifier); ok {
+		return inner.CloseNotify()
+	}
+	return make(chan bool)
+}
