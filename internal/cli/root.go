@@ -190,7 +190,7 @@ Or run a pod in the foreground, without a server of its own:
 	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	for _, c := range []*cobra.Command{newRun(t), pods.NewDebug(t, kubectlOn(t)), pods.NewExec(t), pods.NewCp(t),
-		onhost.NewPs(t), podwhy.New(t), newTimeline(t), capturing.New(t), newAudit(t), newKubectl(t),
+		onhost.NewPs(t), podwhy.New(t), newTimeline(t), newUI(t), capturing.New(t), newAudit(t), newKubectl(t),
 		images.NewImage(t), images.NewImages(t), volumes.New(t), networks.New(t), clustering.New(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)

@@ -80,6 +80,10 @@ func (p *Page) Link() string {
 // ServeHTTP implements http.Handler.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	own(w.Header())
+	if r.URL.Path+"/" == gate.Prefix {
+		http.Redirect(w, r, gate.Prefix, http.StatusFound)
+		return
+	}
 	if refusal := p.served.Judge(known(r)); refusal != nil {
 		p.refuse(w, r, refusal)
 		return

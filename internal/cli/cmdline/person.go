@@ -22,6 +22,12 @@ import (
 // IsTerminal reports whether w is a terminal that wants colour.
 func IsTerminal(w io.Writer) bool { return ask.Colours(w) }
 
+// ReadsTerminal reports whether a person can type what in reads.
+func ReadsTerminal(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 // Size is the terminal's width and height; a height of 0 is none: a file, a pipe.
 func Size(out io.Writer) (width, height int) {
 	if file, ok := plain.File(out); ok {

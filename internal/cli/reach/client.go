@@ -3,6 +3,7 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ func (f *Flags) AddServerTo(cmd *cobra.Command) { f.AddServerFlags(cmd.Persisten
 // Client is a connection to a server.
 type Client struct {
 	Config *rest.Config
+	// Kubeconfig and Context are what kubectl would be told to reach the same; without Kubeconfig it finds its own.
+	Kubeconfig, Context string
+
 	socket string // of this machine's server, if that is who is asked
 	wherry bool   // the server is known to be Wherry's
 	kubernetes.Interface
@@ -78,7 +82,10 @@ func (f *Flags) Connect() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Client{Config: config, Interface: c}
+	made := &Client{Config: config, Interface: c, Kubeconfig: cmp.Or(rules.ExplicitPath, variable), Context: f.Context}
+	if raw, err := loader.RawConfig(); err == nil && made.Context == "" {
+		made.Context = raw.CurrentContext
+	}
 	if slices.Contains([]string{rules.ExplicitPath, variable}, datadir.Kubeconfig(f.DataDir)) {
 		made.socket = datadir.Socket(f.DataDir)
 	}
