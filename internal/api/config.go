@@ -70,6 +70,8 @@ type Config struct {
 	Audit    *audit.Options    // default: nothing is put on record
 	Serving  *Serving          // default: DefaultServing
 
+	Page bool // the page is served too, below /ui/
+
 	Door  *door.Door  // keeps connections to the port within limits; default: there are none
 	Short func() bool // tells that file descriptors run short; default: never
 

@@ -149,7 +149,7 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser,
 		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.data.schemes.Codecs,
 		Await: func(next http.Handler) http.Handler { return s.served.custom.Await(next) }, Door: s.cfg.Door,
-		Short: s.cfg.Short,
+		Short: s.cfg.Short, Page: s.page(),
 	})
 	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		return chain(s.served.aggregation.Handler(api), c)

@@ -46,6 +46,9 @@ disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
   # the same API for other machines' clients
   sudo wherry server --bind-address 0.0.0.0 --write-kubeconfig ~/wherry.yaml
 
+  # with a page to look at it with, at https://HOST:6443/ui
+  sudo wherry server --bind-address 0.0.0.0 --ui
+
   # with an existing containerd and etcd
   sudo wherry server --container-runtime-endpoint unix:///run/containerd/containerd.sock --etcd-servers https://10.0.0.2:2379 \
       --etcd-cafile ca.crt --etcd-certfile client.crt --etcd-keyfile client.key`,
@@ -122,6 +125,8 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address that the API listens on; 0.0.0.0 for all")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
+	f.BoolVar(&o.Page, "ui", false,
+		"serve the page for browsers on the API's port, at /ui; people sign in with a bearer token (wherry ui needs no such flag)")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,

@@ -44,6 +44,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		ClusterDomain: strings.TrimSuffix(o.ClusterDomain, "."),
 		ClusterDNS:    o.ClusterDNS,
 
+		Page:           o.Page,
 		Authentication: o.Authentication,
 		Door:           s.apiDoor(),
 		Short:          s.parts.files.Short,

@@ -60,6 +60,7 @@ type Options struct {
 	FeatureGates    map[string]bool // those of package features
 	Audit           audit.Options
 	Serving         api.Serving // of the API; its TLS also of the node's API
+	Page            bool        // the API's port serves the page too, below /ui/
 	Admission       admission.Options
 
 	NodeName       string

@@ -28,7 +28,7 @@ func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(who.ended, cancel)() // whoever signs out leaves no stream behind
-	p.o.API.ServeHTTP(w, onBehalf(r.WithContext(ctx), who.token, to))
+	p.o.API.ServeHTTP(w, p.onBehalf(r.WithContext(ctx), who.token, to))
 }
 
 // upstreamURL is what a URL of the page means to the API.
@@ -50,10 +50,12 @@ func upstreamURL(from *url.URL) (*url.URL, *gate.Refusal) {
 }
 
 // onBehalf is a browser's request as it goes on to the API: of all that says who asks there is the token alone.
-func onBehalf(r *http.Request, token string, to *url.URL) *http.Request {
+func (p *Page) onBehalf(r *http.Request, token string, to *url.URL) *http.Request {
 	out := r.Clone(r.Context())
 	out.URL, out.RequestURI = to, to.RequestURI()
 	out.Header = asked(r.Header)
+	// not the browser's: for one the API breaks what it answers into indented lines, half as long again
+	out.Header.Set("User-Agent", "wherry-ui/"+p.o.Version)
 	if token != "" {
 		out.Header.Set("Authorization", "Bearer "+token)
 	}

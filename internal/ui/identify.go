@@ -29,7 +29,7 @@ type identity struct {
 // identify asks the API who it is that asks with a token, or with its own credentials if there is none.
 func (p *Page) identify(r *http.Request, token string) (identity, *gate.Refusal) {
 	const body = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
-	req := onBehalf(r, token, &url.URL{Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews"})
+	req := p.onBehalf(r, token, &url.URL{Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews"})
 	req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(bytes.NewBufferString(body)), int64(len(body))
 	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json",
 		"Content-Length": strconv.Itoa(len(body))} {

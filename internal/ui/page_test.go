@@ -119,7 +119,7 @@ func TestWhatReachesTheAPI(t *testing.T) {
 			t.Errorf("%s: %s %s (%s)", mode, r.Method, r.URL, r.RequestURI)
 		}
 		if r.Header.Get("Authorization") != authorization || r.Header.Get("Content-Type") != "application/merge-patch+json" ||
-			r.Header.Get("Accept") != "application/json" || r.Header.Get("Sec-Websocket-Protocol") != "v5.channel.k8s.io" {
+			r.Header.Get("Accept") != "application/json" || r.Header.Get("User-Agent") != "wherry-ui/v1" || r.Header.Get("Sec-Websocket-Protocol") != "v5.channel.k8s.io" {
 			t.Errorf("%s: %v", mode, r.Header)
 		}
 		for name := range r.Header {

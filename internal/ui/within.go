@@ -7,7 +7,24 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strings"
+
+	"github.com/wherryproject/wherry/internal/ui/gate"
 )
+
+// Before serves a page in front of the API of this process, to which people sign in with a bearer token. It comes before
+// the chain, for whoever has not signed in needs the page in order to; what the page asks goes through the whole chain.
+func Before(chain http.Handler, o Options) http.Handler {
+	o.SignIn, o.API = ByToken, Within(chain)
+	page := New(o)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path+"/", gate.Prefix) {
+			page.ServeHTTP(w, r)
+			return
+		}
+		chain.ServeHTTP(w, r)
+	})
+}
 
 // Within is the API of this process, by its chain of handlers: who asks, what he may and what is put on record is
 // decided there, as for any other client.

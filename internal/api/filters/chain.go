@@ -23,6 +23,7 @@ type Options struct {
 	Await  func(http.Handler) http.Handler // has requests wait for what documents do not show yet
 	Door   *door.Door                      // nil: there is none
 	Short  func() bool                     // tells that file descriptors run short; nil: never
+	Page   func(http.Handler) http.Handler // takes the requests of the page out, and asks the chain; nil: there is none
 }
 
 // bodyGrace is what a slow body gets beyond the time of its request, so that the answer says what was too slow.
@@ -38,6 +39,9 @@ func Chain(o Options) func(api http.Handler, c *genericapiserver.Config) http.Ha
 		api = withWholePatches(withLogProtocols(api, o.Codecs), o.Codecs, c.MaxRequestBodyBytes)
 		inner := sessions.hold(limits.hold(sparing(api, o.Codecs, o.Short, c.LongRunningFunc)))
 		chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(o.Await(inner), c), c)
+		if o.Page != nil {
+			chain = o.Page(chain)
+		}
 		if o.Door == nil {
 			return chain
 		}
