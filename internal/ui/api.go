@@ -28,7 +28,19 @@ func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(who.ended, cancel)() // whoever signs out leaves no stream behind
+	ctx = context.WithValue(ctx, endKey{}, who.ended)
 	p.o.API.ServeHTTP(w, p.onBehalf(r.WithContext(ctx), who.token, to))
+}
+
+// endKey is the key of a session's end in the context of a request.
+type endKey struct{}
+
+// endOf is done when the session has ended that a request is made in.
+func endOf(ctx context.Context) context.Context {
+	if ended, ok := ctx.Value(endKey{}).(context.Context); ok {
+		return ended
+	}
+	return context.Background()
 }
 
 // upstreamURL is what a URL of the page means to the API.

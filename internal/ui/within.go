@@ -4,11 +4,13 @@ package ui
 
 import (
 	"bufio"
+	"context"
 	"maps"
 	"net"
 	"net/http"
 	"strings"
 
+	"github.com/wherryproject/wherry/internal/streams"
 	"github.com/wherryproject/wherry/internal/ui/gate"
 )
 
@@ -30,7 +32,7 @@ func Before(chain http.Handler, o Options) http.Handler {
 // decided there, as for any other client.
 func Within(chain http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		chain.ServeHTTP(&filtered{ResponseWriter: w, own: w.Header().Clone()}, r)
+		chain.ServeHTTP(&filtered{ResponseWriter: w, own: w.Header().Clone(), ended: endOf(r.Context())}, r)
 	})
 }
 
@@ -39,6 +41,7 @@ func Within(chain http.Handler) http.Handler {
 type filtered struct {
 	http.ResponseWriter
 	own   http.Header
+	ended context.Context // done with the session
 	begun bool
 }
 
@@ -68,9 +71,25 @@ func (f *filtered) Flush() {
 	_ = http.NewResponseController(f.ResponseWriter).Flush() // which every response of net/http can
 }
 
-// Hijack implements http.Hijacker.
+// Hijack implements http.Hijacker. What takes the connection over does not hear of the request's end any more: the
+// session's closes it.
 func (f *filtered) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(f.ResponseWriter).Hijack()
+	return http.NewResponseController(streams.Wrap(f.ResponseWriter, func(conn net.Conn) net.Conn {
+		stop := context.AfterFunc(f.ended, func() { _ = conn.Close() })
+		return &ending{streams.Half{Conn: conn}, stop}
+	})).Hijack()
+}
+
+// ending is a connection that ends with a session, unless it has been closed before.
+type ending struct {
+	streams.Half
+	stop func() bool
+}
+
+// Close implements net.Conn.
+func (e *ending) Close() error {
+	e.stop()
+	return e.Half.Close()
 }
 
 // CloseNotify implements http.CloseNotifier, without which Kubernetes' libraries do not take a response for one that
