@@ -68,8 +68,10 @@ func (f *uiFlags) check() error {
 	ip, err := netip.ParseAddr(f.address)
 	switch {
 	case err != nil || !ip.Unmap().IsLoopback():
-		return cmdline.ExitWith(exitUsage, fmt.Errorf("--address %s: use a loopback address, such as 127.0.0.1 or ::1; "+
-			"for other machines, forward the port by ssh -L, or have the server serve the page: wherry server --ui", f.address))
+		return cmdline.ExitWith(exitUsage,
+			fmt.Errorf("--address %s: use a loopback address, such as 127.0.0.1 or ::1; "+
+				"for other machines, forward the port by ssh -L, or have the server serve the page: wherry server --ui",
+				f.address))
 	case f.port < 0 || f.port > 65535:
 		return cmdline.ExitWith(exitUsage, fmt.Errorf("--port %d: use 1 to 65535, or 0 for any free one", f.port))
 	}
@@ -96,8 +98,8 @@ func (f *uiFlags) run(ctx context.Context, t Terminal) error {
 	if at, ok := l.Addr().(*net.TCPAddr); ok {
 		port = at.Port
 	}
-	page := ui.New(ui.Options{API: api, SignIn: ui.ByLink, Port: port, Namespace: f.namespace, Version: release.Version(),
-		Command: ui.Command{Kubeconfig: client.Kubeconfig, Context: client.Context}})
+	page := ui.New(ui.Options{API: api, SignIn: ui.ByLink, Port: port, Namespace: f.namespace,
+		Version: release.Version(), Command: ui.Command{Kubeconfig: client.Kubeconfig, Context: client.Context}})
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	link := func() string { return "http://" + net.JoinHostPort(f.address, strconv.Itoa(port)) + page.Link() }

@@ -44,8 +44,9 @@ func serveUI(ctx context.Context, l net.Listener, page http.Handler) error {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // about clients, who see it themselves
-		BaseContext:       func(net.Listener) context.Context { return streams },
+		// about clients, who see it themselves
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return streams },
 	}
 	defer context.AfterFunc(ctx, func() {
 		cut()

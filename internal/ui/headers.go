@@ -41,8 +41,8 @@ func ownOfData(h http.Header) {
 func asked(from http.Header) http.Header {
 	to := http.Header{}
 	for _, name := range []string{"Accept", "Accept-Encoding", "Content-Type", "Content-Encoding", "If-Match",
-		"If-None-Match", "If-Modified-Since", "Range", "Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version",
-		"Sec-Websocket-Extensions"} {
+		"If-None-Match", "If-Modified-Since", "Range", "Connection", "Upgrade", "Sec-Websocket-Key",
+		"Sec-Websocket-Version", "Sec-Websocket-Extensions"} {
 		if values := from.Values(name); len(values) > 0 {
 			to[http.CanonicalHeaderKey(name)] = values
 		}

@@ -30,7 +30,8 @@ type identity struct {
 func (p *Page) identify(r *http.Request, token string) (identity, *gate.Refusal) {
 	const body = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
 	req := p.onBehalf(r, token, &url.URL{Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews"})
-	req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(bytes.NewBufferString(body)), int64(len(body))
+	req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(bytes.NewBufferString(body)),
+		int64(len(body))
 	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json",
 		"Content-Length": strconv.Itoa(len(body))} {
 		req.Header.Set(name, value)

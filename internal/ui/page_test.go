@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// UI-01 UI-03: every answer, whatever it is, bounds what a browser makes of it.
+// UI-01 UI-03 UI-04: every answer, whatever it is, bounds what a browser makes of it; what a pod says is data.
 func TestHeadersOfEveryAnswer(t *testing.T) {
 	for _, mode := range []SignIn{ByLink, ByToken} {
 		k := newKit(t, mode, reviews(func(w http.ResponseWriter, r *http.Request) {

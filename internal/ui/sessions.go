@@ -113,8 +113,8 @@ func (s *sessions) expire() {
 	}
 }
 
-// makeRoom leaves room for one more among those that are counted: one that nobody has used for longest goes, rather than
-// one in use.
+// makeRoom leaves room for one more among those that are counted: one that nobody has used for longest goes, rather
+// than one in use.
 func (s *sessions) makeRoom(most int, counted func(*session) bool) {
 	var oldest secretHash
 	var of *session

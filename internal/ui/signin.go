@@ -169,8 +169,8 @@ func (p *Page) cookie(r *http.Request, secret string) *http.Cookie {
 	return c
 }
 
-// takesSecure reports whether a browser takes a secure cookie from loopback without TLS, which is as secure. Safari does
-// not: it would stay signed out.
+// takesSecure reports whether a browser takes a secure cookie from loopback without TLS, which is as secure. Safari
+// does not: it would stay signed out.
 func takesSecure(userAgent string) bool {
 	return !strings.Contains(userAgent, "Safari/") || strings.Contains(userAgent, "Chrome/") ||
 		strings.Contains(userAgent, "Chromium/")

@@ -14,8 +14,9 @@ import (
 	"github.com/wherryproject/wherry/internal/ui/gate"
 )
 
-// Before serves a page in front of the API of this process, to which people sign in with a bearer token. It comes before
-// the chain, for whoever has not signed in needs the page in order to; what the page asks goes through the whole chain.
+// Before serves a page in front of the API of this process, to which people sign in with a bearer token. It comes
+// before the chain, for whoever has not signed in needs the page in order to; what the page asks goes through the whole
+// chain.
 func Before(chain http.Handler, o Options) http.Handler {
 	o.SignIn, o.API = ByToken, Within(chain)
 	page := New(o)

@@ -131,7 +131,8 @@ func (b *Browser) Shell(namespace, pod string, command ...string) *websocket.Con
 	b.T.Helper()
 	q := url.Values{"command": command, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}
 	d := websocket.Dialer{Subprotocols: []string{"v5.channel.k8s.io"}, TLSClientConfig: anyCert()}
-	conn, resp, err := d.DialContext(b.T.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+"/ui/k8s/api/v1/namespaces/"+namespace+
+	conn, resp, err := d.DialContext(b.T.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+
+		"/ui/k8s/api/v1/namespaces/"+namespace+
 		"/pods/"+pod+"/exec?"+q.Encode(), http.Header{"Cookie": {b.Cookie}, "Origin": {b.Base}})
 	if err != nil {
 		b.T.Fatalf("exec: %v (%+v)", err, resp)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // UI-02 UI-03 UI-05: `wherry ui` prints a link that signs in once; by it a browser lists pods, watches one come up, reads its
@@ -18,6 +19,9 @@ import (
 func TestUI(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
+	if _, err := k.Client.CoreV1().RESTClient().Get().AbsPath("/ui/").DoRaw(k.ctx()); !apierrors.IsNotFound(err) {
+		t.Errorf("/ui/ of a server without --ui: %v", err)
+	}
 	link, cmd := k.Open()
 	b := Follow(t, link)
 	stranger := &Browser{T: t, Base: b.Base}

@@ -17,7 +17,7 @@ import (
 type Proofs map[string][]string
 
 // Prefixes are the families of rules. Only ids of these count, so that UTF-16 or SHA-25 name no rule.
-var Prefixes = []string{"EC", "IX", "DC", "PID", "SC", "PL", "WL", "RS", "DA"}
+var Prefixes = []string{"EC", "IX", "DC", "PID", "SC", "PL", "WL", "RS", "DA", "UI"}
 
 var id = regexp.MustCompile(`\b(?:` + strings.Join(Prefixes, "|") + `)-\d\d\b`)
 

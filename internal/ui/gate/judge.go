@@ -81,7 +81,8 @@ func (s Served) Judge(r Request) *Refusal {
 	case r.Upgrade != "" && r.Origin == "":
 		return refuse(Forbidden, "a WebSocket must say that it is the page's, by its header Origin")
 	case !reads(r.Method) && r.PageHeader != "1":
-		return refuse(Forbidden, "a request that changes something must be the page's own, which has the header X-Wherry-Page: 1")
+		return refuse(Forbidden,
+			"a request that changes something must be the page's own, which has the header X-Wherry-Page: 1")
 	}
 	return nil
 }
