@@ -68,6 +68,9 @@ func (p *Page) onBehalf(r *http.Request, token string, to *url.URL) *http.Reques
 	out.Header = asked(r.Header)
 	// not the browser's: for one the API breaks what it answers into indented lines, half as long again
 	out.Header.Set("User-Agent", "wherry-ui/"+p.o.Version)
+	if out.Header.Get("Upgrade") != "" { // a watch by WebSocket is refused without one; whose it is was judged here
+		out.Header.Set("Origin", "https://"+r.Host)
+	}
 	if token != "" {
 		out.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -24,6 +24,9 @@ func Remote(base *url.URL, transport http.RoundTripper, words func(error) string
 			// Between the page and its browser there is loopback, where compressing takes longer than it saves; with
 			// none said, Go asks the API for what it can take apart again.
 			r.Out.Header.Del("Accept-Encoding")
+			if r.Out.Header.Get("Origin") != "" {
+				r.Out.Header.Set("Origin", base.Scheme+"://"+base.Host)
+			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			answered(resp.Header)

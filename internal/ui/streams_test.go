@@ -60,6 +60,10 @@ func echo(t *testing.T, ended chan bool) http.HandlerFunc {
 	up := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer func() { ended <- true }()
+		// The Kubernetes API refuses a watch without an origin, and others look whether it is their own.
+		if origin, err := url.Parse(r.Header.Get("Origin")); err != nil || origin.Host != r.Host {
+			t.Errorf("a WebSocket to %s has the origin %q", r.Host, r.Header.Get("Origin"))
+		}
 		conn, err := up.Upgrade(w, r, http.Header{"Set-Cookie": {"of-the-pod=1"}})
 		if err != nil {
 			t.Error(err)

@@ -130,12 +130,17 @@ func (b *Browser) Exec(namespace, pod string, command ...string) string {
 func (b *Browser) Shell(namespace, pod string, command ...string) *websocket.Conn {
 	b.T.Helper()
 	q := url.Values{"command": command, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}
-	d := websocket.Dialer{Subprotocols: []string{"v5.channel.k8s.io"}, TLSClientConfig: anyCert()}
-	conn, resp, err := d.DialContext(b.T.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+
-		"/ui/k8s/api/v1/namespaces/"+namespace+
-		"/pods/"+pod+"/exec?"+q.Encode(), http.Header{"Cookie": {b.Cookie}, "Origin": {b.Base}})
+	return b.Socket("/ui/k8s/api/v1/namespaces/"+namespace+"/pods/"+pod+"/exec?"+q.Encode(), "v5.channel.k8s.io")
+}
+
+// Socket opens a WebSocket.
+func (b *Browser) Socket(path string, protocols ...string) *websocket.Conn {
+	b.T.Helper()
+	d := websocket.Dialer{Subprotocols: protocols, TLSClientConfig: anyCert()}
+	conn, resp, err := d.DialContext(b.T.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+path,
+		http.Header{"Cookie": {b.Cookie}, "Origin": {b.Base}})
 	if err != nil {
-		b.T.Fatalf("exec: %v (%+v)", err, resp)
+		b.T.Fatalf("%s: %v (%+v)", path, err, resp)
 	}
 	resp.Body.Close()
 	return conn

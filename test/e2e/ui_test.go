@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -41,8 +42,20 @@ func TestUI(t *testing.T) {
 	if text := b.Text(http.StatusOK, "GET", pods, ""); !strings.Contains(text, `"name":"web"`) {
 		t.Errorf("the list: %.300s", text)
 	}
-	if text := b.Text(http.StatusOK, "GET", pods+"/web/log", ""); text != "hello\n" {
-		t.Errorf("the log: %q", text)
+	line, err := bufio.NewReader(b.Do("GET", pods+"/web/log?follow=true", "").Body).ReadString('\n')
+	if line != "hello\n" {
+		t.Errorf("the log: %q, %v", line, err)
+	}
+	for path, says := range map[string]string{pods + "?watch=true": `{"type":"ADDED",`, pods + "/web/log?follow=true": "hello\n"} {
+		socket := b.Socket(path) // a browser has six connections for what is not one
+		_, text, err := socket.ReadMessage()
+		for err == nil && len(text) == 0 { // as a log begins
+			_, text, err = socket.ReadMessage()
+		}
+		if err != nil || !strings.HasPrefix(string(text), says) {
+			t.Errorf("%s by WebSocket: %v %.60q", path, err, text)
+		}
+		socket.Close()
 	}
 	if out := b.Exec(k.Namespace, "web", "sh", "-c", "echo there; hostname"); out != "there\nweb\n" {
 		t.Errorf("a command printed %q", out)
@@ -96,8 +109,9 @@ func TestUIOfServer(t *testing.T) {
 	}
 	pods := "/ui/k8s/api/v1/namespaces/" + k.Namespace + "/pods"
 	b.Pods(k.Namespace)(func(p *corev1.Pod) bool { return p.Name == "web" })
-	if text := b.Text(http.StatusOK, "GET", pods+"/web/log", ""); text != "hello\n" {
-		t.Errorf("the log: %q", text)
+	line, err := bufio.NewReader(b.Do("GET", pods+"/web/log?follow=true", "").Body).ReadString('\n')
+	if line != "hello\n" {
+		t.Errorf("the log: %q, %v", line, err)
 	}
 	if text := b.Text(http.StatusForbidden, "GET", "/ui/k8s/api/v1/nodes", ""); !strings.Contains(text, `User \"`+who+`\" cannot list resource \"nodes\"`) {
 		t.Error(text)
