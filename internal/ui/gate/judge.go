@@ -25,8 +25,6 @@ type Refusal struct {
 	Message string
 }
 
-func (r *Refusal) Error() string { return r.Message }
-
 func refuse(code int, format string, args ...any) *Refusal {
 	return &Refusal{code, fmt.Sprintf(format, args...)}
 }
