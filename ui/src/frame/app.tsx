@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { onSignedOut } from "../api/client";
+import { whoIsThere, type Known } from "../api/session";
+import { Stores } from "../api/store";
+import { PodsView } from "../pods/list";
+import { PodView } from "../pod/view";
+import { Page } from "./context";
+import { Header } from "./header";
+import { Help } from "./help";
+import { followLinks, useRoute } from "./router";
+import { SignIn } from "./signin";
+
+/** App is the page: who is there, then the view that the address names. */
+export function App() {
+  const stores = useMemo(() => new Stores(), []);
+  const [known, setKnown] = useState<Known | null>(null);
+  const ask = () => void whoIsThere().then(setKnown);
+  useEffect(() => {
+    ask();
+    const stopLinks = followLinks();
+    const stopSession = onSignedOut(() => {
+      stores.clear();
+      ask();
+    });
+    return () => {
+      stopLinks();
+      stopSession();
+    };
+  }, []);
+  // A server that is away when the page opens is asked again until it is there.
+  const away = known !== null && "problem" in known;
+  useEffect(() => {
+    if (!away) {
+      return;
+    }
+    const timer = setInterval(ask, 2000);
+    return () => clearInterval(timer);
+  }, [away]);
+  if (!known) {
+    return null;
+  }
+  if ("problem" in known) {
+    return (
+      <main class="alone">
+        <h1>Wherry</h1>
+        <p role="status">Not connected; trying again: {known.problem}</p>
+      </main>
+    );
+  }
+  if (!("session" in known)) {
+    return <SignIn how={known.signIn} done={ask} />;
+  }
+  return (
+    <Page.Provider value={{ session: known.session, stores }}>
+      <Frame signedOut={() => { stores.clear(); ask(); }} stores={stores} />
+    </Page.Provider>
+  );
+}
+
+function Frame({ stores, signedOut }: { stores: Stores; signedOut: () => void }) {
+  const route = useRoute();
+  const [help, setHelp] = useState(false);
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      if (event.key === "?" && !typing(event.target)) {
+        event.preventDefault();
+        setHelp(true);
+      }
+    };
+    window.addEventListener("keydown", key);
+    return () => window.removeEventListener("keydown", key);
+  }, []);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">Skip to the content</a>
+      <Header route={route} signedOut={signedOut} help={() => setHelp(true)} />
+      <Connection stores={stores} />
+      <main id="main" tabIndex={-1}>
+        <View view={route.view} at={route.at} />
+      </main>
+      {help && <Help close={() => setHelp(false)} />}
+    </div>
+  );
+}
+
+function View({ view, at }: { view: string; at: URLSearchParams }) {
+  const [kind, tab] = view.split("/");
+  if (kind === "pods") {
+    return <PodsView at={at} />;
+  }
+  if (kind === "pod" && at.get("name")) {
+    const namespace = at.get("namespace") ?? "default";
+    const name = at.get("name")!;
+    return <PodView key={`${namespace}/${name}`} namespace={namespace} name={name} tab={tab ?? ""} at={at} />;
+  }
+  return (
+    <section class="pad">
+      <h1>There is no such page</h1>
+      <p>
+        <a href="/ui/pods">Look at the pods</a>
+      </p>
+    </section>
+  );
+}
+
+/** Connection says that what is shown is from before, until it is not. */
+function Connection({ stores }: { stores: Stores }) {
+  const [lost, set] = useState(false);
+  useEffect(() => stores.onLost(() => set(stores.lost)), [stores]);
+  return <div role="status" class={lost ? "lost" : "hidden"}>{lost ? "Not connected; trying again. What you see is from before." : ""}</div>;
+}
+
+/** typing reports whether a key is meant for a field, not for the page. */
+export function typing(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.closest(".terminal") !== null);
+}

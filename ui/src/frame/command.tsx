@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The command that shows the same as a view, to copy (UI-08).
+
+import { useContext, useState } from "preact/hooks";
+import { Page } from "./context";
+
+/** word quotes a word for a shell where it has to be. */
+export function word(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** commandLine joins the words of a command, without those that are empty or missing. */
+export function commandLine(words: (string | undefined)[]): string {
+  return words
+    .filter((w): w is string => Boolean(w))
+    .map(word)
+    .join(" ");
+}
+
+/** Command shows a command with a button that copies it. The kubeconfig and context of the page are added to it. */
+export function Command({ words }: { words: (string | undefined)[] }) {
+  const { session } = useContext(Page);
+  const [told, tell] = useState("");
+  const { kubeconfig, context } = session.command ?? {};
+  const at = words.indexOf("--");
+  const flags = [kubeconfig && "--kubeconfig", kubeconfig, context && "--context", context];
+  const whole = at < 0 ? [...words, ...flags] : [...words.slice(0, at), ...flags, ...words.slice(at)];
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(commandLine(whole));
+      tell("copied");
+    } catch {
+      tell("your browser does not let a page copy: select it");
+    }
+    setTimeout(() => tell(""), 2500);
+  };
+  return (
+    <div class="command">
+      <code title={commandLine(whole)}>{commandLine(words)}</code>
+      <button type="button" class="quiet" onClick={copy} aria-label="Copy the command that shows the same">
+        Copy
+      </button>
+      <span role="status" class="told">{told}</span>
+    </div>
+  );
+}

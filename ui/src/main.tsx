@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import { render } from "preact";
+import { App } from "./frame/app";
+import "./style/base.css";
+import "./style/pods.css";
+import "./style/pod.css";
+import "./style/logs.css";
+
+const root = document.getElementById("app");
+if (root) {
+  render(<App />, root);
+}
