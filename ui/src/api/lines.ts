@@ -26,28 +26,3 @@ export class Lines {
     return last ? [last] : [];
   }
 }
-
-/** readLines hands on the lines of an answer in batches as they come, until its end. */
-export async function readLines(
-  body: ReadableStream<Uint8Array>,
-  take: (lines: string[]) => void | Promise<void>,
-  longest?: number,
-): Promise<void> {
-  const lines = new Lines(longest);
-  const decoder = new TextDecoder();
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      const batch = done ? [...lines.add(decoder.decode()), ...lines.end()] : lines.add(decoder.decode(value, { stream: true }));
-      if (batch.length > 0) {
-        await take(batch);
-      }
-      if (done) {
-        return;
-      }
-    }
-  } finally {
-    reader.cancel().catch(() => undefined); // it may be over already
-  }
-}

@@ -2,8 +2,9 @@
 
 // Lists that stay true: list, then watch from there; 410 lists again, a cut is tried again with growing waits.
 
-import { ApiError, kube, query, refusalFrom, send, upstream } from "./client";
-import { readLines } from "./lines";
+import { ApiError, kube, query, refusalFrom } from "./client";
+import { Lines } from "./lines";
+import { pageStreams } from "./stream";
 import type { KubeObject, List, Status, WatchEvent } from "./types";
 
 /** Items are the objects of a list by key. */
@@ -66,7 +67,7 @@ export function waitAfter(failures: number, chance: number): number {
 
 /** Who hears of a list. */
 export interface Sink<T> {
-  changed(items: Items<T>, whole: boolean): void;
+  changed(items: Items<T>): void;
   /** live: null; not connected: why. */
   connection(problem: ApiError | null): void;
   /** The server will not have it, and trying again by itself does not help. */
@@ -89,8 +90,8 @@ export async function follow<T extends KubeObject>(
     try {
       if (!version) {
         ({ items, version } = await list<T>(path, parameters, sink, signal));
+        sink.connection(null);
       }
-      sink.connection(null);
       const began = performance.now();
       const end = await watch<T>(path, parameters, items, version, sink, signal);
       items = end.items;
@@ -139,7 +140,7 @@ async function list<T extends KubeObject>(
     version = page.metadata?.resourceVersion ?? "";
     next = page.metadata?.continue;
     if (!next) {
-      sink.changed(items, true);
+      sink.changed(items);
     }
   } while (next);
   return { items, version };
@@ -157,27 +158,27 @@ async function watch<T extends KubeObject>(
   const stop = () => ended.abort();
   signal.addEventListener("abort", stop, { once: true });
   let state: Applied<T> = { items, version, expired: false };
+  const lines = new Lines();
+  const all = { ...parameters, watch: "true", allowWatchBookmarks: "true", resourceVersion: version, timeoutSeconds: "600" };
   try {
-    const all = { ...parameters, watch: "true", allowWatchBookmarks: "true", resourceVersion: version, timeoutSeconds: "600" };
-    const response = await send(upstream + path + query(all), { signal: ended.signal });
-    if (!response.body) {
-      throw new ApiError(0, "the server's answer has no body");
-    }
-    await readLines(response.body, (lines) => {
-      const events = lines.filter((line) => line !== "").map((line) => JSON.parse(line) as WatchEvent<T>);
-      state = applyEvents(state.items, state.version, events);
-      sink.changed(state.items, false);
-      if (state.expired || state.problem) {
-        ended.abort();
-      }
+    await pageStreams.open(path + query(all), ended.signal, {
+      opened: () => sink.connection(null),
+      piece: (text) => {
+        const events = lines.add(text).filter((line) => line !== "").map((line) => JSON.parse(line) as WatchEvent<T>);
+        if (events.length === 0 || ended.signal.aborted) {
+          return;
+        }
+        state = applyEvents(state.items, state.version, events);
+        sink.changed(state.items);
+        if (state.expired || state.problem) {
+          ended.abort();
+        }
+      },
     });
   } catch (error) {
-    if (!state.expired && !state.problem) {
-      if (signal.aborted || error instanceof ApiError) {
-        throw error;
-      }
-      // What was heard stays; the watch goes on from there.
-      return { ...state, problem: undefined };
+    // What was heard of a stream that was cut stays; the watch goes on from there.
+    if (!ended.signal.aborted && error instanceof ApiError) {
+      throw error;
     }
   } finally {
     signal.removeEventListener("abort", stop);

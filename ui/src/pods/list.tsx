@@ -110,7 +110,7 @@ function Filter({ value, set }: { value: string; set: (value: string) => void })
   }, []);
   return (
     <input ref={field} type="search" class="filter" value={value} spellcheck={false} autocapitalize="off"
-      aria-label="Filter by text or labels" placeholder="Filter: text, app=web, !canary   ( / )"
+      aria-label="Filter by text or labels" placeholder="Filter: web app=front  ( / )"
       onInput={(e) => set(e.currentTarget.value)}
       onKeyDown={(e) => {
         if (e.key === "Escape" || e.key === "Enter" || e.key === "ArrowDown") {

@@ -1,0 +1,2 @@
+import type { Pod } from "../api/types";
+export function ShellView(_: { pod: Pod; at: URLSearchParams }) { return null; }
