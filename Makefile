@@ -90,6 +90,20 @@ uninstall: ## Remove what install has installed
 clean: clean-helpers ## Remove what was built
 	rm -rf bin dist
 
+# The page of `wherry ui`. What is built is checked in: `make build` needs neither node nor npm.
+.PHONY: ui
+ui: ## Build the page of wherry ui from ui into internal/ui/dist (needs node 20 and npm)
+	cd ui && npm ci --no-audit --no-fund && npm run build
+
+.PHONY: verify-ui
+verify-ui: ## Say whether the page that is checked in is what its sources give
+	@ui/check.sh
+
+.PHONY: test-ui
+test-ui: ## Unit tests of the page (needs node 20 and npm; says so where they are not)
+	@if command -v npm >/dev/null; then cd ui && { [ -d node_modules ] || npm ci --no-audit --no-fund --silent; } && npm test; \
+	else echo 'test-ui: skipped: npm is not here; the page is checked in as it was built'; fi
+
 ##@ Run
 
 EXAMPLE := bin/images/first-light-page.tar bin/images/first-light-web.tar bin/images/sidecar-injector.tar

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { onSignedOut } from "../api/client";
 import { whoIsThere, type Known } from "../api/session";
 import { Stores } from "../api/store";
+import { Sessions } from "../shell/session";
 import { PodsView } from "../pods/list";
 import { PodView } from "../pod/view";
 import { Page } from "./context";
@@ -15,6 +16,7 @@ import { SignIn } from "./signin";
 /** App is the page: who is there, then the view that the address names. */
 export function App() {
   const stores = useMemo(() => new Stores(), []);
+  const sessions = useMemo(() => new Sessions(), []);
   const [known, setKnown] = useState<Known | null>(null);
   const ask = () => void whoIsThere().then(setKnown);
   useEffect(() => {
@@ -53,7 +55,7 @@ export function App() {
     return <SignIn how={known.signIn} done={ask} />;
   }
   return (
-    <Page.Provider value={{ session: known.session, stores }}>
+    <Page.Provider value={{ session: known.session, stores, sessions }}>
       <Frame signedOut={() => { stores.clear(); ask(); }} stores={stores} />
     </Page.Provider>
   );

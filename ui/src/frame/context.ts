@@ -3,12 +3,14 @@
 import { createContext } from "preact";
 import type { Session } from "../api/session";
 import { Stores } from "../api/store";
+import { Sessions } from "../shell/session";
 
 /** What every view has. */
 export interface PageContext {
   session: Session;
   stores: Stores;
+  sessions: Sessions; // shells, which outlive the view that opened them
 }
 
 /** Page is the context of the views. */
-export const Page = createContext<PageContext>({ session: { user: "", signIn: "link" }, stores: new Stores() });
+export const Page = createContext<PageContext>({ session: { user: "", signIn: "link" }, stores: new Stores(), sessions: new Sessions() });

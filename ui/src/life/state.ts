@@ -11,7 +11,10 @@ export function stateOf(history: History, track: Track): string {
 }
 
 function podState(history: History, track: Track): string {
-  const switches = track.attempts[0]?.switches ?? [];
+  const life = track.attempts[0];
+  if (!life) {
+    return "";
+  }
   if (history.gone) {
     return "gone";
   }
@@ -21,7 +24,7 @@ function podState(history: History, track: Track): string {
   if (history.moments?.some((m) => m.what === "deleted")) {
     return "being deleted";
   }
-  return switches[switches.length - 1]?.what === "ready" ? "ready" : "not ready";
+  return life.switches[life.switches.length - 1]?.what === "ready" ? "ready" : "not ready";
 }
 
 function containerState(history: History, track: Track): string {
