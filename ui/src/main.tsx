@@ -9,5 +9,6 @@ import "./style/logs.css";
 
 const root = document.getElementById("app");
 if (root) {
+  root.replaceChildren(); // what is shown until this script is there
   render(<App />, root);
 }

@@ -41,7 +41,7 @@ export function App() {
     return () => clearInterval(timer);
   }, [away]);
   if (!known) {
-    return null;
+    return <header class="top"><span class="brand">Wherry</span></header>;
   }
   if ("problem" in known) {
     return (

@@ -35,11 +35,13 @@ export function logPath(wish: Wish): string {
 export interface Told {
   changed(): void;
   problem(message: string): void; // "" when there is none any more
+  /** Whether the container runs, so that there is more to come. */
+  runs(): boolean;
 }
 
 /**
- * read reads a log into a window. A log that is followed and cut off is taken up again where it was; it ends when the
- * server ends it without a cut, as when the container has ended.
+ * read reads a log into a window. A log that is followed is taken up again where it was, however it ended, for as long
+ * as the container runs.
  */
 export async function read(wish: Wish, window: LogWindow, told: Told, signal: AbortSignal): Promise<void> {
   for (let failures = 0; !signal.aborted; ) {
@@ -58,10 +60,10 @@ export async function read(wish: Wish, window: LogWindow, told: Told, signal: Ab
       });
       window.add(wish.container, lines.end(), last);
       told.changed();
-      if (performance.now() - began < 1500 || !wish.follow) {
-        return; // it has ended, and is not cut off
+      if (!wish.follow || !told.runs()) {
+        return;
       }
-      failures = 0;
+      failures = performance.now() - began > 2000 ? 0 : failures + 1;
     } catch (error) {
       if (signal.aborted) {
         return;

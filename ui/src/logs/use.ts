@@ -46,6 +46,8 @@ export function useLogs({ namespace, pod, uid, boxes, previous, tail, since }: S
       }, redrawEvery);
     }
   };
+  const now = useRef(boxes);
+  now.current = boxes;
   const readers = useRef(new Map<string, { run: string; stop: AbortController }>());
   useEffect(() => () => stopAll(readers.current), [whole]);
   const runs = boxes.map((b) => `${b.spec.name} ${runOf(b)}`).join();
@@ -63,6 +65,7 @@ export function useLogs({ namespace, pod, uid, boxes, previous, tail, since }: S
       const into = window.current;
       void read({ namespace, pod, container, previous, follow: !previous, tail, since }, into, {
         changed,
+        runs: () => now.current.find((b) => b.spec.name === container)?.status?.state?.running !== undefined,
         problem: (message) => {
           problems.current.set(container, message);
           changed();
