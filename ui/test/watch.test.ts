@@ -105,6 +105,22 @@ test("follow lists, watches, goes on after a cut, and lists again after 410", as
   expect(watches).toEqual(["10", "11", "11", "30"]);
 });
 
+// UI-10: a long list is seen from its first page on; one that is listed again is not shown in parts.
+test("the first pages of a list are shown at once", async () => {
+  const page = (version: string, next: string, ...items: KubeObject[]) => () => json({ metadata: { resourceVersion: version, continue: next }, items });
+  const asked = serve([
+    page("9", "more", object("a", "1")), page("9", "", object("b", "2")), watched({ type: "ERROR", object: { code: 410 } }),
+    page("20", "more", object("c", "3")), page("20", "", object("d", "4")),
+  ]);
+  const stop = new AbortController();
+  const seen: string[][] = [];
+  void follow("/api/v1/pods", {}, { changed: (items) => seen.push(names(items)), connection: () => undefined, refused: () => undefined }, stop.signal);
+  await vi.advanceTimersByTimeAsync(20_000);
+  stop.abort();
+  expect(seen).toEqual([["a@1"], ["a@1", "b@2"], ["a@1", "b@2"], ["c@3", "d@4"]]);
+  expect(asked[1]).toContain("continue=more");
+});
+
 // UI-02: the server's words are what is shown.
 test("a refusal is told in the server's words", async () => {
   serve([() => json({ kind: "Status", message: 'pods is forbidden: User "jane" cannot list' }, 403)]);

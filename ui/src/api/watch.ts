@@ -89,7 +89,7 @@ export async function follow<T extends KubeObject>(
   while (!signal.aborted) {
     try {
       if (!version) {
-        ({ items, version } = await list<T>(path, parameters, sink, signal));
+        ({ items, version } = await list<T>(path, parameters, sink, signal, items.size === 0));
         sink.connection(null);
       }
       const began = performance.now();
@@ -122,11 +122,13 @@ export async function follow<T extends KubeObject>(
   }
 }
 
+/** list reads a list page by page. With early, what is there of it is shown at once. */
 async function list<T extends KubeObject>(
   path: string,
   parameters: Record<string, string>,
   sink: Sink<T>,
   signal: AbortSignal,
+  early: boolean,
 ): Promise<{ items: Items<T>; version: string }> {
   const items = new Map<string, T>();
   let next: string | undefined;
@@ -139,8 +141,8 @@ async function list<T extends KubeObject>(
     }
     version = page.metadata?.resourceVersion ?? "";
     next = page.metadata?.continue;
-    if (!next) {
-      sink.changed(items);
+    if (early || !next) {
+      sink.changed(new Map(items));
     }
   } while (next);
   return { items, version };

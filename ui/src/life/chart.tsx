@@ -49,7 +49,7 @@ export function LifeChart({ picture, title, open }: Properties) {
     return () => sizes.disconnect();
   }, []);
   const narrow = width < 640;
-  const [left, right] = narrow ? [4, 4] : [150, 170];
+  const [left, right] = narrow ? [4, 4] : [150, 200];
   const rowHeight = narrow ? 46 : 32;
   const axis = useMemo(() => new Axis(picture, width - left - right), [picture, width]);
   const height = top + rowHeight * picture.rows.length + 6;
@@ -87,7 +87,7 @@ export function LifeChart({ picture, title, open }: Properties) {
             <g key={row.kind + row.name}>
               <text class="label" x={narrow ? left : 0} y={text}>{fit(row.label, narrow ? 26 : 20)}</text>
               <text class="state" x={narrow ? width - right : width - right + 12} y={text} text-anchor={narrow ? "end" : "start"}>
-                {fit(row.state, 26)}
+                {fit(row.state, 28)}
               </text>
               {row.bars.map((bar, j) => (
                 <BarRect key={j} bar={bar} x={left + axis.at(bar.from)} to={left + axis.at(bar.to)} y={y} fact={factOf(picture, row, bar)}
