@@ -6,7 +6,9 @@ import { whoIsThere, type Known } from "../api/session";
 import { Stores } from "../api/store";
 import { Sessions } from "../shell/session";
 import { PodsView } from "../pods/list";
+import { MachineView } from "../machine/view";
 import { PodView } from "../pod/view";
+import { ServicesView, WorkloadsView } from "../workloads/view";
 import { Page } from "./context";
 import { Header } from "./header";
 import { Help } from "./help";
@@ -91,6 +93,15 @@ function View({ view, at }: { view: string; at: URLSearchParams }) {
   const [kind, tab] = view.split("/");
   if (kind === "pods") {
     return <PodsView at={at} />;
+  }
+  if (kind === "workloads") {
+    return <WorkloadsView at={at} />;
+  }
+  if (kind === "services") {
+    return <ServicesView at={at} />;
+  }
+  if (kind === "nodes") {
+    return <MachineView />;
   }
   if (kind === "pod" && at.get("name")) {
     const namespace = at.get("namespace") ?? "default";

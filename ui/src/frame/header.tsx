@@ -14,6 +14,8 @@ interface Properties {
   help: () => void;
 }
 
+const views: [string, string][] = [["pods", "Pods"], ["workloads", "Workloads"], ["services", "Services"], ["nodes", "Nodes"]];
+
 /** Header has what every view has: where one is, the namespace, the theme, who one is. */
 export function Header({ route, signedOut, help }: Properties) {
   const { session } = useContext(Page);
@@ -27,9 +29,11 @@ export function Header({ route, signedOut, help }: Properties) {
     <header class="top">
       <a class="brand" href={href("pods", { namespace })}>Wherry</a>
       <nav aria-label="Views">
-        <a href={href("pods", { namespace })} aria-current={route.view === "pods" ? "page" : undefined}>Pods</a>
+        {views.map(([view, title]) => (
+          <a key={view} href={href(view, { namespace })} aria-current={route.view === view ? "page" : undefined}>{title}</a>
+        ))}
       </nav>
-      <NamespaceChoice namespace={namespace} />
+      <NamespaceChoice namespace={namespace} view={route.view} />
       <span class="fill" />
       <span class="user" title={(session.groups ?? []).join(", ")}>{session.user}</span>
       <button type="button" class="quiet" onClick={next} title="Light, dark, or as the system is">
@@ -41,10 +45,10 @@ export function Header({ route, signedOut, help }: Properties) {
   );
 }
 
-function NamespaceChoice({ namespace }: { namespace: string }) {
+function NamespaceChoice({ namespace, view }: { namespace: string; view: string }) {
   const { stores } = useContext(Page);
   const { items, problem } = useList<Namespace>(stores, { path: "/api/v1/namespaces" });
-  const choose = (name: string) => go(href("pods", { namespace: name, filter: filterNow() }));
+  const choose = (name: string) => go(href(view.startsWith("pod/") || view === "pod" ? "pods" : view, { namespace: name, filter: filterNow() }));
   if (problem) {
     // Who may not list namespaces names his own.
     return (
