@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { fold, pieces, plain, whole } from "../src/logs/line";
-import { cutTime, find, LogWindow } from "../src/logs/window";
+import { cutTime, Finder, LogWindow } from "../src/logs/window";
 
 const stamp = (n: number) => `2026-11-29T15:00:${String(Math.floor(n)).padStart(2, "0")}.${String(Math.round((n % 1) * 1e9)).padStart(9, "0")}Z`;
 const line = (n: number, text: string) => `${stamp(n)} ${text}`;
@@ -50,8 +50,23 @@ test("100 MB go through a window in a few seconds", () => {
     w.add(i % 2 ? "a" : "b", Array.from({ length: 1000 }, (_, j) => line((i / 10) % 60, text + j)));
   }
   expect(w.entries.length).toBeGreaterThan(100_000);
-  expect(find(w.entries, "X999").length).toBeGreaterThan(100);
+  expect(new Finder().find(w.entries, "X999").length).toBeGreaterThan(100);
 }, 20_000);
+
+test("what is searched for is found in lines that are added, put between others and dropped", () => {
+  const w = new LogWindow({ lines: 6, characters: 1e9 });
+  const finder = new Finder();
+  const found = (text: string) => finder.find(w.entries, text).map((i) => w.entries[i]!.text);
+  w.add("a", [line(1, "err 1"), line(3, "ok"), line(5, "ERR 2")]);
+  expect(found("err")).toEqual(["err 1", "ERR 2"]);
+  w.add("a", [line(6, "err 3")]);
+  expect(found("err")).toEqual(["err 1", "ERR 2", "err 3"]);
+  w.add("b", [line(2, "err between")]);
+  expect(found("err")).toEqual(["err 1", "err between", "ERR 2", "err 3"]);
+  w.add("a", [line(7, "x"), line(8, "y")]);
+  expect(found("err")).toEqual(w.entries.map((e) => e.text).filter((t) => /err/i.test(t)));
+  expect(found("")).toEqual([]);
+});
 
 test("the first line at a moment is found", () => {
   const w = new LogWindow();

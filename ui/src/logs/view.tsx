@@ -11,7 +11,7 @@ import { boxesOf } from "../pod/containers";
 import { LogList } from "./list";
 import { logPath } from "./stream";
 import { useLogs } from "./use";
-import { find } from "./window";
+import { Finder } from "./window";
 
 const amounts: [string, number | undefined][] = [["last 1,000 lines", 1000], ["last 20,000 lines", 20_000], ["all", undefined]];
 
@@ -33,7 +33,8 @@ export function LogsView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const { window: logs, problems } = useLogs({
     namespace, pod: name, uid: pod.metadata.uid ?? "", boxes: chosen, previous, tail: wanted.since ? undefined : amounts[amount]![1], since: wanted.since,
   });
-  const found = useMemo(() => find(logs.entries, text), [text, logs.version, logs]);
+  const finder = useMemo(() => new Finder(), []);
+  const found = useMemo(() => finder.find(logs.entries, text), [text, logs.version, logs]);
   const entries = useMemo(() => (only && text ? found.map((i) => logs.entries[i]!) : logs.entries), [only, text, found, logs.version]);
   const places = only ? [] : found;
   const show = (change: Record<string, string | undefined>) => go(href("pod/logs", { namespace, name, container, previous: previous ? "1" : undefined, ...change }), true);

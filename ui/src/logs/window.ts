@@ -134,17 +134,32 @@ function notAfter(a: string, b: string): boolean {
   return a.length === b.length ? a <= b : time(a) <= time(b);
 }
 
-/** find returns the places of the lines that have a text in them, in any case. */
-export function find(entries: readonly Entry[], text: string): number[] {
-  const out: number[] = [];
-  if (!text) {
-    return out;
-  }
-  const wanted = text.toLowerCase();
-  for (let i = 0; i < entries.length; i++) {
-    if (entries[i]!.text.toLowerCase().includes(wanted)) {
-      out.push(i);
+/** Finder knows where a text is in lines. Lines that were only added to are not looked through again. */
+export class Finder {
+  private text = "";
+  private looked: readonly Entry[] = [];
+  private upTo = 0;
+  private first?: Entry;
+  private last?: Entry;
+  private places: number[] = [];
+
+  /** find returns the places of the lines that have a text in them, in any case. */
+  find(entries: readonly Entry[], text: string): number[] {
+    const wanted = text.toLowerCase();
+    const goesOn = wanted === this.text && entries === this.looked && this.upTo <= entries.length &&
+      entries[0] === this.first && entries[this.upTo - 1] === this.last;
+    if (!goesOn) {
+      this.places = [];
+      this.upTo = 0;
     }
+    const found: number[] = [];
+    for (let i = this.upTo; wanted && i < entries.length; i++) {
+      if (entries[i]!.text.toLowerCase().includes(wanted)) {
+        found.push(i);
+      }
+    }
+    this.places = found.length > 0 || !goesOn ? [...this.places, ...found] : this.places;
+    [this.text, this.looked, this.upTo, this.first, this.last] = [wanted, entries, entries.length, entries[0], entries[entries.length - 1]];
+    return this.places;
   }
-  return out;
 }
