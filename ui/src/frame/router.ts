@@ -63,7 +63,8 @@ export function followLinks(): () => void {
       return;
     }
     const link = event.target instanceof Element ? event.target.closest("a") : null;
-    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) {
+    const elsewhere = !link || link.target || link.hasAttribute("download") || link.origin !== location.origin;
+    if (elsewhere || link.hash) {
       return;
     }
     if (link.pathname.startsWith(base) && !link.pathname.startsWith(base + "k8s/")) {
