@@ -138,6 +138,9 @@ func TestWorldHasNoHoles(t *testing.T) {
 		return typ.Size()
 	}
 	size(reflect.TypeFor[world]())
+	if w := (world{}); w.filler != 0 || w.filler2 != 0 || w.runs[0][0].filler != 0 { // nor is it used for anything
+		t.Error("a filler is filled")
+	}
 }
 
 // budgets takes over how many faults may happen.

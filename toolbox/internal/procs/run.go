@@ -134,9 +134,7 @@ func (r runner) chroot(c *applet.Call) error {
 	}
 	if base := filepath.Base(args[0]); r.known(base) {
 		argv := append([]string{base}, args[1:]...)
-		if err := execFile(self, argv); err != nil {
-			return applet.Fail(126, "%s: %w", base, err)
-		}
+		return applet.Fail(126, "%s: %w", base, execFile(self, argv)) // it does not return but with an error
 	}
 	return applet.Fail(127, "%s: command not found in %s", args[0], c.Args[0])
 }
