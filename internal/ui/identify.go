@@ -39,13 +39,14 @@ func (p *Page) identify(r *http.Request, token string) (identity, *gate.Refusal)
 	for _, name := range []string{"Accept-Encoding", "Content-Encoding", "Range", "If-Match", "If-None-Match"} {
 		req.Header.Del(name)
 	}
-	a := &answer{header: http.Header{}}
+	a := &answer{most: maxAnswer, header: http.Header{}}
 	p.o.API.ServeHTTP(a, req)
 	return a.identity()
 }
 
 // answer is a response that is kept.
 type answer struct {
+	most   int // bytes that are kept
 	header http.Header
 	code   int
 	body   bytes.Buffer
@@ -64,8 +65,8 @@ func (a *answer) WriteHeader(code int) {
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	if a.body.Len()+len(p) > maxAnswer {
-		return 0, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	if a.body.Len()+len(p) > a.most {
+		return 0, fmt.Errorf("the answer has more than %d bytes", a.most)
 	}
 	return a.body.Write(p)
 }

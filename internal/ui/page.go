@@ -95,6 +95,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.session(w, r)
 	case gate.API:
 		p.api(w, r)
+	case gate.Why:
+		p.why(w, r)
 	default:
 		p.files.ServeHTTP(w, r)
 	}
@@ -111,7 +113,7 @@ func known(r *http.Request) gate.Request {
 // refuse says why a request may not pass: to a program as the Kubernetes API would, to a person in words alone.
 func (p *Page) refuse(w http.ResponseWriter, r *http.Request, refusal *gate.Refusal) {
 	switch gate.Route(r.URL.Path) {
-	case gate.API, gate.Session:
+	case gate.API, gate.Session, gate.Why:
 		writeStatus(w, refusal.Code, refusal.Message)
 	default:
 		writeText(w, refusal.Code, refusal.Message)

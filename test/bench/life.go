@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 

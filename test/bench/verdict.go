@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 

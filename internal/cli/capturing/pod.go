@@ -19,7 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/capture"
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
-	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/podspec"
 )

@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/why"
+	"github.com/wherryproject/wherry/internal/why/gather"
 )
 
 // ExitWrong is the exit code, with --exit-code, when something is wrong with the pod.
@@ -103,7 +104,7 @@ func (f *flags) run(ctx context.Context, t cmdline.Terminal, what string) error 
 
 // ofPod answers about a pod, or what makes pods.
 func (f *flags) ofPod(ctx context.Context, what string) (why.Answer, string, error) {
-	kind, name, err := parse(what)
+	kind, name, err := gather.Parse(what)
 	if err != nil {
 		return why.Answer{}, "", cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
@@ -111,8 +112,7 @@ func (f *flags) ofPod(ctx context.Context, what string) (why.Answer, string, err
 	if err != nil {
 		return why.Answer{}, "", err
 	}
-	g := &gatherer{client: client, namespace: f.Namespace}
-	facts, err := g.about(ctx, kind, name)
+	facts, err := gather.About(ctx, client, f.Namespace, kind, name)
 	if err != nil {
 		return why.Answer{}, "", f.host.Hint(ctx, name, err)
 	}

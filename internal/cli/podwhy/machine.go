@@ -14,6 +14,7 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/why"
+	"github.com/wherryproject/wherry/internal/why/gather"
 )
 
 const (
@@ -56,7 +57,7 @@ func machineOf(c *engines.Container, now time.Time) why.Machine {
 		m.MemoryLimit = resource.NewQuantity(c.MemoryLimit, resource.BinarySI).String()
 	}
 	if c.OOMKilled {
-		m.Kills = killsOf(kernelKills(), c.ID)
+		m.Kills = gather.Kills(c.ID)
 	}
 	if h := c.Health; h != nil {
 		m.Health = &why.Health{Status: h.Status, Failing: h.Failing, Output: h.Output, Code: h.Code}

@@ -13,14 +13,16 @@ import (
 
 func answer() why.Answer {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	return why.Answer{Kind: "Pod", Namespace: "shop", Name: "web", State: "Running, 0 of 1 containers ready, on node n1", Wrong: true,
-		Findings: []why.Finding{
-			{Where: "container web", What: "its program failed with exit code 1", Facts: []why.Fact{{Says: "exit code 1", From: "status of web"}},
-				Try: []string{"do as its log says, which is said at some length here so that it has to go on in another line"}},
+	return why.Answer{Kind: "Pod", Namespace: "shop", Name: "web",
+		State: "Running, 0 of 1 containers ready, on node n1", Wrong: true, Findings: []why.Finding{
+			{Where: "container web", What: "its program failed with exit code 1",
+				Facts: []why.Fact{{Says: "exit code 1", From: "status of web"}},
+				Try:   []string{"do as its log says, which is said at some length here so that it has to go on in another line"}},
 			{Where: "container db", What: "it was killed", Past: true}},
-		Logs:    []why.Log{{Container: "web", Previous: true, Lines: strings.Split("1 2 3 4 5 6 7 8 9", " ")}},
-		Changes: []why.Change{{At: noon, What: "the pod was created", By: "kubectl", From: "metadata"}, {At: noon, What: "BackOff", From: "event", Sign: true}},
-		Unseen:  []why.Unseen{{What: "nodes", Right: "list nodes"}, {What: "services", Why: "the server is away"}}}
+		Logs: []why.Log{{Container: "web", Previous: true, Lines: strings.Split("1 2 3 4 5 6 7 8 9", " ")}},
+		Changes: []why.Change{{At: noon, What: "the pod was created", By: "kubectl", From: "metadata"},
+			{At: noon, What: "BackOff", From: "event", Sign: true}},
+		Unseen: []why.Unseen{{What: "nodes", Right: "list nodes"}, {What: "services", Why: "the server is away"}}}
 }
 
 // DA-11: an answer is laid out for a person, in lines that fit the terminal.
@@ -63,16 +65,19 @@ Not looked at:
 	}
 	coloured := page{width: 60, zone: time.UTC, colour: true}
 	got := coloured.text(answer(), "")
-	if !strings.Contains(got, "\x1b[1;31m1. container web:\x1b[0m its program") || strings.Count(got, "\x1b[0m")*2 != strings.Count(got, "\x1b[") {
+	if !strings.Contains(got, "\x1b[1;31m1. container web:\x1b[0m its program") ||
+		strings.Count(got, "\x1b[0m")*2 != strings.Count(got, "\x1b[") {
 		t.Errorf("%q", got)
 	}
 	well := page{zone: time.UTC}
-	if got := well.text(why.Answer{Kind: "Pod", Namespace: "a", Name: "b", State: "Running", Summary: "Nothing is wrong."}, ""); got != "Pod a/b: Running\nNothing is wrong.\n" {
+	if got := well.text(why.Answer{Kind: "Pod", Namespace: "a", Name: "b", State: "Running",
+		Summary: "Nothing is wrong."}, ""); got != "Pod a/b: Running\nNothing is wrong.\n" {
 		t.Errorf("%q", got)
 	}
 }
 
-// FuzzWrap cuts texts of others into lines: no word is lost, and no line is longer than it may be unless it is one word.
+// FuzzWrap cuts texts of others into lines: no word is lost, and no line is longer than it may be unless it is one
+// word.
 func FuzzWrap(f *testing.F) {
 	f.Add("a few words that are more than a line", 20)
 	f.Fuzz(func(t *testing.T, text string, width int) {
@@ -86,14 +91,4 @@ func FuzzWrap(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestParse(t *testing.T) {
-	for text, want := range map[string]string{"web": " web", "pod/web": "Pod web", "pods/web": "Pod web", "deploy/web": "Deployment web",
-		"deployment.apps/web": "Deployment web", "job/x": "Job x", "service/web": "", "pod/": "", "": "", "pod/a/b": ""} {
-		kind, name, err := parse(text)
-		if got := kind + " " + name; err == nil && got != want || err != nil && want != "" {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
-	}
 }

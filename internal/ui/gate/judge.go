@@ -115,7 +115,8 @@ func fromElsewhere(part Part, r Request) *Refusal {
 	if r.Origin != "" && !sameOrigin(r) {
 		return refuse(Forbidden, "the request comes from another page (Origin: %s)", r.Origin)
 	}
-	if part == API && !slices.Contains([]string{"", "empty", "websocket", "document"}, r.FetchDest) {
+	data := part == API || part == Why
+	if data && !slices.Contains([]string{"", "empty", "websocket", "document"}, r.FetchDest) {
 		return refuse(Forbidden, "what the Kubernetes API answers is data, and cannot be used as %s", r.FetchDest)
 	}
 	return nil

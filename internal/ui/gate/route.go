@@ -19,6 +19,7 @@ const (
 	SignIn   Part = "sign-in"  // where one-time links lead
 	Session  Part = "session"  // who is signed in
 	API      Part = "api"      // the Kubernetes API
+	Why      Part = "why"      // why a pod is not well
 )
 
 const (
@@ -26,6 +27,7 @@ const (
 	k8s     = Prefix + "k8s"
 	signIn  = Prefix + "sign-in"
 	session = Prefix + "session"
+	why     = Prefix + "why"
 )
 
 // Route says which part a path means; "" for one that is not the page's.
@@ -35,6 +37,8 @@ func Route(path string) Part {
 		return SignIn
 	case path == session:
 		return Session
+	case path == why:
+		return Why
 	case path == k8s || strings.HasPrefix(path, k8s+"/"):
 		return API
 	case strings.HasPrefix(path, assets):

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What stands between a pod and readiness, from its own fields and events, each with where it is from. The answer of
-// `wherry why`, which looks at more, is a command's; it is named here.
+// What is wrong with a pod: the answer of `wherry why`, which the page's server gives with the reader's rights, and until it
+// is there what the pod's own fields and events say, each with where it is from.
 
+import { useEffect, useState } from "preact/hooks";
+import { query, send } from "../api/client";
 import type { KubeEvent, Pod } from "../api/types";
 import { Command } from "../frame/command";
 import { href } from "../frame/router";
@@ -58,29 +60,94 @@ function join(what: string, words: string | undefined): string {
   return words ? `${what}: ${words}` : what;
 }
 
-/** WhyView shows the evidence where a pod is in trouble. */
+/** WhyView says what is wrong with a pod, in the words of `wherry why`; until that is there, or where it is refused, what the pod itself says. */
 export function WhyView({ pod, events }: { pod: Pod; events: KubeEvent[] }) {
   const row = rowOf(pod);
-  const evidence = evidenceOf(pod, events);
-  const { namespace, name } = pod.metadata;
-  if (row.tone === "good" || row.tone === "done" || evidence.length === 0) {
+  const { namespace = "", name } = pod.metadata;
+  const troubled = row.tone !== "good" && row.tone !== "done";
+  const asked = `${namespace} ${name} ${pod.metadata.uid} ${row.status} ${row.restarts} ${events.length}`;
+  const [answer, setAnswer] = useState<Answer | undefined>(undefined);
+  useEffect(() => {
+    if (!troubled) {
+      return setAnswer(undefined);
+    }
+    const asks = new AbortController();
+    send("/ui/why" + query({ namespace, name }), { signal: asks.signal })
+      .then(async (response) => setAnswer((await response.json()) as Answer))
+      .catch(() => setAnswer(undefined)); // what the pod says is shown, and the command that says why there is no more
+    return () => asks.abort();
+  }, [troubled, asked]);
+  const evidence = troubled && !answer ? evidenceOf(pod, events) : [];
+  if (!troubled || (!answer?.wrong && evidence.length === 0)) {
     return null;
   }
   return (
     <section class={`card why why-${row.tone}`} aria-label="Why">
       <div class="card-head">
-        <h2>Why it is not ready</h2>
+        <h2>{answer ? answer.summary : "Why it is not ready"}</h2>
         <span class="fill" />
         <Command words={["wherry", "why", name, "-n", namespace]} />
       </div>
-      <ul>
-        {evidence.map((e, i) => (
-          <li key={i} class="wrap">
-            {e.fact} <span class="dim">[{e.from}]</span>
-            {e.container && <> <a href={href("pod/logs", { namespace, name, container: e.container, previous: e.previous ? "1" : undefined })}>its last words</a></>}
-          </li>
-        ))}
-      </ul>
+      {answer ? <Findings answer={answer} namespace={namespace} name={name} /> : <FactList evidence={evidence} namespace={namespace} name={name} />}
     </section>
+  );
+}
+
+/** Answer is what /ui/why says of a pod; see internal/why in the server. */
+interface Answer {
+  wrong: boolean;
+  summary: string;
+  findings: { where: string; what: string; past?: boolean; facts?: { says: string; from: string }[]; try?: string[] }[] | null;
+  logs?: { container: string; previous?: boolean; lines: string[] }[];
+  unseen?: { what: string; right?: string; why?: string }[];
+}
+
+interface Named {
+  namespace: string;
+  name: string;
+}
+
+function Findings({ answer, namespace, name }: Named & { answer: Answer }) {
+  return (
+    <>
+      {(answer.findings ?? []).map((f, i) => (
+        <div key={i} class={f.past ? "finding dim" : "finding"}>
+          <p class="wrap"><strong>{f.where}</strong>: {f.what}{f.past && " (it is over)"}</p>
+          <ul>
+            {(f.facts ?? []).map((fact, j) => (
+              <li key={j} class="wrap">{fact.says} <span class="dim">[{fact.from}]</span></li>
+            ))}
+          </ul>
+          {f.try && f.try.length > 0 && (
+            <p class="wrap"><span class="dim">Try: </span>{f.try.join("; ")}</p>
+          )}
+        </div>
+      ))}
+      {(answer.logs ?? []).map((log) => (
+        <details key={log.container} open>
+          <summary>
+            The last lines of {log.container}{log.previous && ", of the run before"}:{" "}
+            <a href={href("pod/logs", { namespace, name, container: log.container, previous: log.previous ? "1" : undefined })}>all of them</a>
+          </summary>
+          <pre class="last-lines">{log.lines.join("\n")}</pre>
+        </details>
+      ))}
+      {answer.unseen && answer.unseen.length > 0 && (
+        <p class="dim wrap">Not looked at: {answer.unseen.map((u) => `${u.what} (${u.right ? `it takes the right to ${u.right}` : u.why})`).join(", ")}.</p>
+      )}
+    </>
+  );
+}
+
+function FactList({ evidence, namespace, name }: Named & { evidence: Evidence[] }) {
+  return (
+    <ul>
+      {evidence.map((e, i) => (
+        <li key={i} class="wrap">
+          {e.fact} <span class="dim">[{e.from}]</span>
+          {e.container && <> <a href={href("pod/logs", { namespace, name, container: e.container, previous: e.previous ? "1" : undefined })}>its last words</a></>}
+        </li>
+      ))}
+    </ul>
   );
 }

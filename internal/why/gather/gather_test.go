@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package podwhy
+package gather
 
 import (
 	"fmt"
@@ -42,14 +42,16 @@ func set(name string, uid types.UID, revision, image string) *appsv1.ReplicaSet 
 func TestOwners(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: meta("web", "d")}
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-	g := &gatherer{namespace: "shop", client: fake.NewClientset(deployment, set("web-1", "r1", "9", "a:9"), set("web-2", "r2", "10", "a:10"),
-		set("web-3", "r3", "11", "a:11"), set("web-4", "r4", "12", "a:12"))}
+	g := &gatherer{namespace: "shop", client: fake.NewClientset(deployment, set("web-1", "r1", "9", "a:9"),
+		set("web-2", "r2", "10", "a:10"), set("web-3", "r3", "11", "a:11"), set("web-4", "r4", "12", "a:12"))}
 	g.owners(t.Context(), &corev1.Pod{ObjectMeta: meta("web-3-x", "p", ownedBy("ReplicaSet", "web-3", "r3"))})
-	if len(g.facts.Owners) != 1 || g.facts.Owners[0].Name != "web" || !slices.Equal(g.facts.Owners[0].Diff, []string{"image a:10 → a:11 of container web"}) {
+	if len(g.facts.Owners) != 1 || g.facts.Owners[0].Name != "web" ||
+		!slices.Equal(g.facts.Owners[0].Diff, []string{"image a:10 → a:11 of container web"}) {
 		t.Errorf("%+v, not seen %+v", g.facts.Owners, g.facts.Unseen)
 	}
 	g.facts = why.Facts{}
-	g.owners(t.Context(), &corev1.Pod{ObjectMeta: meta("web-3-x", "p", ownedBy("ReplicaSet", "web-3", "of one that is gone"))})
+	g.owners(t.Context(), &corev1.Pod{ObjectMeta: meta("web-3-x", "p",
+		ownedBy("ReplicaSet", "web-3", "of one that is gone"))})
 	if len(g.facts.Owners) != 0 {
 		t.Errorf("another one of the same name: %+v", g.facts.Owners)
 	}
@@ -79,10 +81,13 @@ func TestObjects(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data", "c")}
 	claim.Spec.StorageClassName, claim.Status.Phase = ptr.To("slow"), corev1.ClaimPending
 	slow := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "slow", Annotations: map[string]string{
-		"storageclass.kubernetes.io/is-default-class": "true"}}, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
+		"storageclass.kubernetes.io/is-default-class": "true"}},
+		VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
 	g := &gatherer{namespace: "shop", client: fake.NewClientset(claim, slow,
-		&corev1.Secret{ObjectMeta: meta("login", "s"), Data: map[string][]byte{"b": []byte("hush"), "a": []byte("hush")}},
-		&corev1.ConfigMap{ObjectMeta: meta("settings", "m"), Data: map[string]string{"z": ""}, BinaryData: map[string][]byte{"y": nil}})}
+		&corev1.Secret{ObjectMeta: meta("login", "s"), Data: map[string][]byte{"b": []byte("hush"),
+			"a": []byte("hush")}},
+		&corev1.ConfigMap{ObjectMeta: meta("settings", "m"), Data: map[string]string{"z": ""},
+			BinaryData: map[string][]byte{"y": nil}})}
 	pod := &corev1.Pod{ObjectMeta: meta("web", "p")}
 	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "login"}}
 	volume := func(s corev1.VolumeSource) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package podwhy
+package gather
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/why"
 )
 
-// kinds are what the command takes, by the words that kubectl has for them.
+// kinds are what can be asked about, by the words that kubectl has for them.
 func kinds() map[string]string {
 	return map[string]string{"pod": "Pod", "pods": "Pod", "po": "Pod",
 		"deployment": "Deployment", "deployments": "Deployment", "deploy": "Deployment",
@@ -29,8 +29,8 @@ func kinds() map[string]string {
 		"rs": "ReplicaSet", "replicaset.apps": "ReplicaSet", "job": "Job", "jobs": "Job", "job.batch": "Job"}
 }
 
-// parse reads what was asked about: NAME or KIND/NAME.
-func parse(text string) (kind, name string, err error) {
+// Parse reads what is asked about: NAME or KIND/NAME.
+func Parse(text string) (kind, name string, err error) {
 	word, name, ok := strings.Cut(text, "/")
 	if !ok {
 		name = text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package podwhy
+package gather
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/wherryproject/wherry/internal/cli/podtime"
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/serverkind"
 	"github.com/wherryproject/wherry/internal/why"
 )
@@ -29,6 +29,14 @@ const (
 	logLines = 20
 	logBytes = 64 << 10
 )
+
+// About gathers what is known of a pod in a namespace, or of something that makes pods; of an empty kind whatever has
+// the name. What cannot be looked at is among the facts, with the right that is missing; an error says that there is
+// nothing to answer about.
+func About(ctx context.Context, client kubernetes.Interface, namespace, kind, name string) (why.Facts, error) {
+	g := &gatherer{client: client, namespace: namespace}
+	return g.about(ctx, kind, name)
+}
 
 // gatherer gathers the facts about a pod.
 type gatherer struct {
@@ -54,7 +62,6 @@ func (g *gatherer) failed(err error, what, right string) bool {
 	return true
 }
 
-// about gathers what is known of a pod, or of something that makes pods; of an empty kind whatever has the name.
 func (g *gatherer) about(ctx context.Context, kind, name string) (why.Facts, error) {
 	g.facts.Now = time.Now()
 	if kind == "" || kind == "Pod" {

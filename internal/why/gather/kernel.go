@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package podwhy
+package gather
 
 import (
 	"os"
@@ -9,6 +9,9 @@ import (
 	"github.com/wherryproject/wherry/internal/kernellog"
 	"github.com/wherryproject/wherry/internal/why"
 )
+
+// Kills are the OOM kills in a container, by its ID, that this machine's kernel has logged.
+func Kills(container string) []why.Kill { return killsOf(kernelKills(), container) }
 
 // kernelKills are the OOM kills that this machine's kernel has logged; a user who may not read its messages gets
 // none: they are an extra.
