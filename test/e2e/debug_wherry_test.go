@@ -3,12 +3,10 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,15 +19,6 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/test/images"
 )
-
-// command is `wherry ARGS` as its user runs it, in the space's namespace.
-func (s *Space) command(args ...string) *Cmd {
-	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), Timeout)
-	cmd := exec.CommandContext(ctx, s.World.Wherry, append(args[:1:1], append([]string{"-n", s.Namespace}, args[1:]...)...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig, "HOME="+s.home)
-	return &Cmd{Cmd: cmd, t: s.T, line: "wherry " + strings.Join(args, " "), cancel: cancel}
-}
 
 // wherry runs such a command to its end.
 func (s *Space) wherry(in io.Reader, args ...string) Result {

@@ -139,6 +139,22 @@ func (s *Space) kubectlCommand(args ...string) *Cmd {
 	return &Cmd{Cmd: cmd, t: s.T, line: s.kubectl.Name + " " + strings.Join(args, " "), cancel: cancel}
 }
 
+// command is `wherry ARGS` as its user runs it, in the space's namespace.
+func (s *Space) command(args ...string) *Cmd {
+	s.T.Helper()
+	return s.commandFor(Timeout, args...)
+}
+
+// commandFor is command for one that may take so long.
+func (s *Space) commandFor(most time.Duration, args ...string) *Cmd {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), most)
+	all := append(args[:1:1], append([]string{"-n", s.Namespace}, args[1:]...)...)
+	cmd := exec.CommandContext(ctx, s.World.Wherry, all...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig, "HOME="+s.home)
+	return &Cmd{Cmd: cmd, t: s.T, line: "wherry " + strings.Join(args, " "), cancel: cancel}
+}
+
 func (c *Cmd) run() Result {
 	defer c.cancel()
 	var out, errOut bytes.Buffer

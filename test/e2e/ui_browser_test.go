@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,7 @@ type Browser struct {
 // Open runs `wherry ui`, which prints a link. The command ends with the test, at the latest.
 func (s *Space) Open(args ...string) (link string, cmd *Cmd) {
 	s.T.Helper()
-	cmd = s.command(append([]string{"ui", "--no-open"}, args...)...)
+	cmd = s.commandFor(time.Hour, append([]string{"ui", "--no-open"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		s.T.Fatal(err)
