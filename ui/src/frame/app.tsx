@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onSignedOut } from "../api/client";
 import { whoIsThere, type Known } from "../api/session";
 import { Stores } from "../api/store";
@@ -76,6 +76,14 @@ function Frame({ stores, signedOut }: { stores: Stores; signedOut: () => void })
     window.addEventListener("keydown", key);
     return () => window.removeEventListener("keydown", key);
   }, []);
+  // Who opens a view by the keyboard goes on from its beginning, and hears of it: what had the focus is no longer there.
+  const first = useRef(true);
+  useEffect(() => {
+    if (!first.current && (document.activeElement === document.body || document.activeElement === null)) {
+      document.getElementById("main")?.focus();
+    }
+    first.current = false;
+  }, [route.view]);
   return (
     <div class="frame">
       <a class="skip" href="#main">Skip to the content</a>

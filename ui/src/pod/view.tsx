@@ -68,7 +68,7 @@ function Head({ namespace, name, pod, gone }: { namespace: string; name: string;
       {row && !gone && <StatusWord row={row} />}
       {gone && <strong class="tone-bad" role="status">This pod is gone{pod ? "; what you see is the last that was seen of it" : ""}.</strong>}
       {row && !gone && row.waitsFor && <span class="dim">waits for {row.waitsFor}</span>}
-      {row && <span class="dim">{row.ready}/{row.containers} ready · {row.restarts} restarts · {ageOf(pod.metadata.creationTimestamp, now)}</span>}
+      {row && <span class="dim">{row.ready}/{row.containers} ready · {row.restarts} {row.restarts === 1 ? "restart" : "restarts"} · {ageOf(pod.metadata.creationTimestamp, now)}</span>}
       <span class="fill" />
       <Command words={["wherry", "kubectl", "describe", "pod", name, "-n", namespace]} />
     </div>

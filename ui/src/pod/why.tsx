@@ -50,14 +50,14 @@ export function evidenceOf(pod: Pod, events: KubeEvent[]): Evidence[] {
   for (const e of warnings) {
     if (e.reason && !told.has(e.reason) && told.size < 4) {
       told.add(e.reason);
-      out.push({ fact: e.message ?? "", from: `event ${e.reason}` });
+      out.push({ fact: e.message?.trim() ?? "", from: `event ${e.reason}` });
     }
   }
   return out;
 }
 
 function join(what: string, words: string | undefined): string {
-  return words ? `${what}: ${words}` : what;
+  return words?.trim() ? `${what}: ${words.trim()}` : what;
 }
 
 /** WhyView says what is wrong with a pod, in the words of `wherry why`; until that is there, or where it is refused, what the pod itself says. */

@@ -42,13 +42,14 @@ export class Session {
   private socket: WebSocket | null = null;
   private readonly listeners = new Set<() => void>();
   private left = false;
+  private early: Uint8Array[] = []; // what was typed before there was anybody to take it
 
   constructor(
     readonly wish: Wish,
     readonly screen: Screen,
   ) {
     const encoder = new TextEncoder();
-    screen.typed((text) => this.send(channel.stdin, encoder.encode(text)));
+    screen.typed((text) => this.type(encoder.encode(text)));
     screen.resized((columns, rows) => this.state === "open" && this.socket?.send(resizeFrame(columns, rows)));
   }
 
@@ -69,6 +70,9 @@ export class Session {
       if (this.wish.way === "attach") {
         // A shell that waits draws its prompt again for a new size.
         this.send(channel.stdin, new Uint8Array());
+      }
+      for (const text of this.early.splice(0)) {
+        this.send(channel.stdin, text);
       }
       this.screen.focus();
     };
@@ -96,6 +100,14 @@ export class Session {
       case channel.error:
         this.words = endFrom(new TextDecoder().decode(body)).words;
         break;
+    }
+  }
+
+  private type(text: Uint8Array): void {
+    if (this.state === "connecting") {
+      this.early.push(text);
+    } else {
+      this.send(channel.stdin, text);
     }
   }
 

@@ -38,8 +38,10 @@ export function ShellView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const [profile, setProfile] = useState("general");
   const [, redraw] = useState(0);
   const [chosen, choose] = useState<Session | null>(() => sessions.of(namespace, name).at(-1) ?? null);
+  const [opening, setOpening] = useState(false);
   const open = async (way: Way) => {
-    const { makeScreen } = await import("./terminal");
+    setOpening(true); // a second press of the same key is not a second shell
+    const { makeScreen } = await import("./terminal").finally(() => setOpening(false));
     const session = new Session(way.wish, makeScreen(() => document.querySelector<HTMLElement>(".session-bar button")?.focus()));
     sessions.add(session);
     choose(session);
@@ -50,7 +52,9 @@ export function ShellView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
     choose(sessions.of(namespace, name).at(-1) ?? null);
     redraw((n) => n + 1);
   };
-  const ways = waysInto(pod, rights, container, profile);
+  // What is offered comes at once: a button that moves as another one comes is missed by the one who clicks it.
+  const asking = Object.values(rights).includes(undefined);
+  const ways = asking ? [] : waysInto(pod, rights, container, profile);
   const debuggers = boxesOf(pod).filter((b) => b.kind === "debug" && b.status?.state?.running);
   const open1 = sessions.of(namespace, name);
   return (
@@ -62,14 +66,15 @@ export function ShellView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
             {running(pod).filter((b) => b.kind !== "debug").map((b) => <option key={b.spec.name} value={b.spec.name}>{b.spec.name}</option>)}
           </select>
         </label>
-        {rights.debug && rights.wherry && (
+        {!asking && rights.debug && rights.wherry && (
           <label class="namespace"><span>Profile</span>
             <select value={profile} onChange={(e) => setProfile(e.currentTarget.value)}>{profiles.map((p) => <option key={p} value={p}>{p}</option>)}</select>
           </label>
         )}
-        {ways.map((w) => <button key={w.id} type="button" title={w.help} onClick={() => void open(w)}>{w.title}</button>)}
-        {rights.exec === false && <span class="dim">You may not open a shell here: it takes the right to create pods/exec.</span>}
-        {rights.exec && ways.length === 0 && <span class="dim">Nothing runs in this pod.</span>}
+        {ways.map((w) => <button key={w.id} type="button" title={w.help} disabled={opening} onClick={() => void open(w)}>{w.title}</button>)}
+        {asking && <span class="dim">Asking the server what you may do …</span>}
+        {!asking && rights.exec === false && <span class="dim">You may not open a shell here: it takes the right to create pods/exec.</span>}
+        {!asking && rights.exec && ways.length === 0 && <span class="dim">Nothing runs in this pod.</span>}
       </div>
       <Debuggers pod={pod} list={debuggers} rights={rights} held={open1} open={(w) => void open(w)} />
       <div class="session-tabs">
