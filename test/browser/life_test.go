@@ -24,7 +24,10 @@ func TestLifeIsWatched(t *testing.T) {
 	}
 	s.WaitReady("app")
 	tab.Until("show that all run", `document.querySelector(".pod-head")?.innerText.includes("2/2 ready")`)
-	tab.Until("show how they are", `[...document.querySelectorAll(".life .state")].some((e) => /ready|runs|running/i.test(e.textContent))`)
+	for _, container := range []string{"proxy", "front"} {
+		tab.Until("show that "+container+" runs", `[...document.querySelectorAll(".life svg g:has(> .label)")].some((e) =>
+			e.querySelector(".label").textContent.includes("`+container+`") && e.querySelector(".state").textContent === "ready")`)
+	}
 	before := Get[int](tab, `document.querySelectorAll(".life .mark").length`)
 	tab.Picture("life")
 	s.Delete("app")

@@ -81,6 +81,9 @@ func TestManyPods(t *testing.T) {
 	begin = time.Now()
 	tab.Keys("pod-1234")
 	tab.Sees("1 of 2000 pods")
+	if typed := Get[string](tab, `document.querySelector(".filter").value`); typed != "pod-1234" {
+		t.Errorf("the filter has %q", typed)
+	}
 	t.Logf("filtered in %s", time.Since(begin))
 	tab.SeesNot("pod-0000")
 }
@@ -100,6 +103,7 @@ func TestByKeyboardAlone(t *testing.T) {
 	tab.Until("choose web", `document.getElementById(document.activeElement.getAttribute("aria-activedescendant"))?.innerText.includes("web")`)
 	tab.Keys(kb.Enter)
 	tab.Until("open web", `document.title.startsWith("web ") && document.querySelector(".pod")`)
+	tab.Until("have the focus in the new view", `document.activeElement.id === "main"`)
 	tab.TabTo("the tab of logs", `document.activeElement.innerText === "Logs"`)
 	tab.Keys(kb.Enter)
 	tab.Sees("this is web")
@@ -133,7 +137,9 @@ func (tab *Tab) TabTo(what, there string) {
 func TestSmallScreen(t *testing.T) {
 	s := space(t)
 	name := "a-pod-with-a-name-that-is-longer-than-any-small-screen-is-wide-0123456789"
-	s.Create(e2e.NewPod(name, e2e.Named("a-container-with-quite-a-long-name", e2e.Sh(`echo '{"level":"warn","msg":"`+strings.Repeat("long ", 60)+`"}'; `+e2e.Idle))))
+	pod := e2e.NewPod(name, e2e.Named("a-container-with-quite-a-long-name", e2e.Sh(`echo '{"level":"warn","msg":"`+strings.Repeat("long ", 60)+`"}'; `+e2e.Idle)))
+	pod.Labels = map[string]string{"app": "long"}
+	s.Create(pod)
 	s.WaitReady(name)
 	tab := open(t, s)
 	tab.Do(chromedp.EmulateViewport(320, 640))

@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/wherryproject/wherry/test/e2e"
 )
@@ -231,10 +233,26 @@ func (tab *Tab) ClickOn(element string) {
 	tab.Do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
-// Keys types.
+// Keys types as a keyboard does: the text of a key is a part of its being pressed, so that a page that takes a key for
+// itself is not given its text as well.
 func (tab *Tab) Keys(keys string) {
 	tab.T.Helper()
-	tab.Do(chromedp.KeyEvent(keys))
+	for _, r := range keys {
+		events := kb.Encode(r)
+		for _, e := range events {
+			if e.Type == kb.KeyChar {
+				events[0].Text, events[0].UnmodifiedText = e.Text, e.UnmodifiedText
+			}
+		}
+		for _, e := range events {
+			if e.Type == kb.KeyChar {
+				continue
+			}
+			if _, err := chromedp.Call(tab.ctx, input.DispatchKeyEvent, *e); err != nil {
+				tab.T.Fatalf("the browser: %v", err)
+			}
+		}
+	}
 }
 
 // Picture leaves a picture of the page in the folder $SCREENSHOTS.
