@@ -175,6 +175,11 @@ simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST
 test-e2e: test-programs ## End-to-end tests: the built binary, real containers, the real kubectl (root)
 	@tools/e2e.sh
 
+.PHONY: test-browser
+test-browser: build ## The page of wherry ui in Chromium, before real servers with real pods (root; RUN=regex; SCREENSHOTS=folder: leave pictures of the views there)
+	@tools/setup.sh busybox chromium
+	cd test/browser && SCREENSHOTS=$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS))) go test -count=1 -timeout 30m $(if $(RUN),-v -run '$(RUN)') .
+
 # cri-dockerd is built of 1,000 packages of another Kubernetes than ours, for one test.
 DOCKER_CRI ?= bin/cri-dockerd
 .PHONY: test-programs

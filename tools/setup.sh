@@ -3,7 +3,7 @@
 #
 # Sees to it that this machine can build wherry: names what is missing and, as root on Debian, installs it.
 # Arguments: what the tests want besides, "containerd", "docker", "podman", "postgresql" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
-# is installed or started. With NEEDED=1 it is an error if one cannot be had: a test that was skipped looks like one that passed.
+# is installed or started. "chromium" is installed, for it needs more of Debian than can be unpacked beside it. With NEEDED=1 it is an error if one cannot be had: a test that was skipped looks like one that passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -91,6 +91,16 @@ for part in "$@"; do
 	busybox)
 		[ -x bin/debian/bin/busybox ] || [ -x bin/debian/usr/bin/busybox ] || unpack busybox-static ||
 			lacking "Debian's busybox-static could not be had; the tests that use it cannot run"
+		;;
+	chromium)
+		if ! command -v chromium >/dev/null; then
+			if can_install; then
+				echo "setup: installing chromium (for the tests of the page)"
+				apt install -y -qq --no-install-recommends chromium >/dev/null || lacking "chromium could not be installed; the page is not tested in a browser"
+			else
+				lacking "chromium is not installed; the page is not tested in a browser (as root on Debian: apt-get install chromium)"
+			fi
+		fi
 		;;
 	*)
 		missing "unknown part $part"

@@ -29,7 +29,6 @@ func TestLifeIsWatched(t *testing.T) {
 			e.querySelector(".label").textContent.includes("`+container+`") && e.querySelector(".state").textContent === "ready")`)
 	}
 	before := Get[int](tab, `document.querySelectorAll(".life .mark").length`)
-	tab.Picture("life")
 	s.Delete("app")
 	tab.Sees("This pod is gone")
 	tab.Until("show the ends", `document.querySelectorAll(".life .mark").length > `+itoa(before))
@@ -58,7 +57,6 @@ func TestCrashLoop(t *testing.T) {
 	tab.Sees("CrashLoopBackOff", "1 in trouble")
 	tab.Click("web")
 	tab.Sees("Why it is not ready", "exit 3", "no database", "wherry why web")
-	tab.Picture("trouble")
 	tab.Click("its last words")
 	tab.Sees("cannot open the database", "--previous")
 	if at := Get[string](tab, `location.pathname + " " + new URLSearchParams(location.search).get("container")`); at != "/ui/pod/logs front" {

@@ -38,7 +38,6 @@ func TestLogIsFollowed(t *testing.T) {
 	if want := `a word more / errorthe disk is full disk=sda / after that`; order != want {
 		t.Errorf("the last lines are %q, want %q", order, want)
 	}
-	tab.Picture("logs")
 	tab.Keys("/")
 	tab.Keys("disk")
 	tab.Until("mark what was searched for", `document.querySelector(".log-row mark")?.innerText === "disk"`)

@@ -66,7 +66,6 @@ func TestSignInByToken(t *testing.T) {
 	tab.ClickOn(`document.querySelector("#token")`)
 	tab.Keys("wrong\r")
 	tab.Until("refuse a wrong token", `document.querySelector("[role=alert]")?.innerText`)
-	tab.Picture("token")
 	tab.ClickOn(`document.querySelector("#token")`)
 	Get[int](tab, `(document.querySelector("#token").value = "", 0)`)
 	tab.Keys(token + "\r")
