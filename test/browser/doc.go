@@ -3,8 +3,8 @@
 // Package browser tests the page of `wherry ui` as its readers meet it: in Chromium, before a real server with real
 // pods. It is a module of its own, for what drives a browser is of no use to anybody who builds wherry.
 //
-// A [Tab] is a page in a browser profile of its own, signed in by a link of `wherry ui`. Servers, namespaces and kubectl
-// are those of the end-to-end tests (package test/e2e):
+// A [Tab] is a page in a browser profile of its own, signed in by a link of `wherry ui`. Servers, namespaces and
+// kubectl are those of the end-to-end tests (package test/e2e):
 //
 //	s := space(t)
 //	tab := open(t, s, "-n", s.Namespace)

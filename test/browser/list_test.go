@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	corev1 "k8s.io/api/core/v1"
@@ -133,7 +134,7 @@ func (tab *Tab) TabTo(what, there string) {
 	tab.T.Fatalf("Tab does not lead to %s, but to %s", what, strings.Join(seen, ", "))
 }
 
-// UI-09: on the smallest screens there is nothing beyond the right edge, in any view, light or dark.
+// UI-09: on the smallest screens there is nothing beyond the right edge, in any view; the page is dark where the system is.
 func TestSmallScreen(t *testing.T) {
 	s := space(t)
 	name := "a-pod-with-a-name-that-is-longer-than-any-small-screen-is-wide-0123456789"
@@ -153,6 +154,18 @@ func TestSmallScreen(t *testing.T) {
 		if wide := Get[int](tab, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)`); wide > 320 {
 			t.Errorf("%s is %d wide on a screen of 320: %s", view.path, wide, Get[string](tab, `[...document.querySelectorAll("body *")].filter((e) =>
 				e.getBoundingClientRect().right > 321).slice(0, 8).map((e) => e.tagName + "." + e.className).join(", ")`))
+		}
+	}
+	// how light the ground of the page and the words on it are
+	light := `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector("h1")).color].map((c) =>
+		c.match(/[\d.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0) / 765)`
+	for scheme, dark := range map[string]bool{"dark": true, "light": false} {
+		if _, err := chromedp.Call(tab.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+			t.Fatal(err)
+		}
+		if is := Get[[]float64](tab, light); (is[0] < 0.2 && is[1] > 0.7) != dark || (is[0] > 0.9 && is[1] < 0.3) == dark {
+			t.Errorf("where the system is %s, the ground is at %.2f and the words are at %.2f of white", scheme, is[0], is[1])
 		}
 	}
 }

@@ -3,7 +3,16 @@
 package browser
 
 import (
+	"bytes"
+	"cmp"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -11,7 +20,7 @@ import (
 	"github.com/wherryproject/wherry/test/e2e"
 )
 
-// TestPictures leaves the pictures that the guide shows, of pods as people have them: UI-09, in dark too.
+// TestPictures leaves the pictures that the guide shows, of pods as people have them.
 func TestPictures(t *testing.T) {
 	if os.Getenv("SCREENSHOTS") == "" {
 		t.Skip("no pictures are asked for (SCREENSHOTS=folder)")
@@ -51,6 +60,7 @@ func TestPictures(t *testing.T) {
 	tab.View("pod/shell", s, "mailer")
 	tab.Click("Shell with all containers' files")
 	tab.Until("have a shell", `document.querySelector(".session-bar [role=status]")?.innerText.includes(": open")`)
+	tab.Prints("mailer:/#")
 	tab.Keys("ls /c /c/worker; cat /c/worker/etc/passwd\r")
 	tab.Prints("root:x:0:0")
 	tab.Picture("shell")
@@ -60,4 +70,40 @@ func TestPictures(t *testing.T) {
 	tab.Click("Light")
 	tab.Sees("Dark")
 	tab.Picture("nodes")
+}
+
+// Picture leaves a picture of the page in the folder $SCREENSHOTS, in the 256 colours that it has most of: they are kept in the
+// repository.
+func (tab *Tab) Picture(name string) {
+	tab.T.Helper()
+	whole, err := chromedp.Run(tab.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		tab.T.Fatal(err)
+	}
+	seen, err := png.Decode(bytes.NewReader(whole))
+	if err != nil {
+		tab.T.Fatal(err)
+	}
+	out := image.NewPaletted(seen.Bounds(), commonest(seen))
+	draw.Draw(out, out.Bounds(), seen, image.Point{}, draw.Src)
+	f, err := os.Create(filepath.Join(os.Getenv("SCREENSHOTS"), name+".png"))
+	if err != nil {
+		tab.T.Fatal(err)
+	}
+	defer f.Close()
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(f, out); err != nil {
+		tab.T.Fatal(err)
+	}
+}
+
+// commonest are the colours that a picture has most of.
+func commonest(m image.Image) color.Palette {
+	count := map[color.Color]int{}
+	for y := m.Bounds().Min.Y; y < m.Bounds().Max.Y; y++ {
+		for x := m.Bounds().Min.X; x < m.Bounds().Max.X; x++ {
+			count[m.At(x, y)]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(count), func(a, b color.Color) int { return cmp.Compare(count[b], count[a]) })
+	return all[:min(len(all), 256)]
 }

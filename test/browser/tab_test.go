@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
@@ -252,21 +250,5 @@ func (tab *Tab) Keys(keys string) {
 				tab.T.Fatalf("the browser: %v", err)
 			}
 		}
-	}
-}
-
-// Picture leaves a picture of the page in the folder $SCREENSHOTS.
-func (tab *Tab) Picture(name string) {
-	tab.T.Helper()
-	folder := os.Getenv("SCREENSHOTS")
-	if folder == "" {
-		return
-	}
-	png, err := chromedp.Run(tab.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		tab.T.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644); err != nil {
-		tab.T.Fatal(err)
 	}
 }
