@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +66,10 @@ func newTab(t *testing.T) *Tab {
 	return tab
 }
 
+// networkChanged is what Chromium says of requests that it has cut off because an interface of the machine came or went, as
+// those of pods do. The page asks again; so does who has typed an address.
+const networkChanged = "ERR_NETWORK_CHANGED"
+
 // hear notes what the browser says of the page: exceptions, errors on its console, what its policy forbids.
 func (tab *Tab) hear(event any) {
 	var words string
@@ -83,6 +88,9 @@ func (tab *Tab) hear(event any) {
 		}
 		words = fmt.Sprintf("%s, %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
 	default:
+		return
+	}
+	if strings.Contains(words, networkChanged) {
 		return
 	}
 	tab.mu.Lock()
@@ -131,7 +139,17 @@ func (tab *Tab) Go(address string) {
 	} else {
 		address = tab.Base + address
 	}
-	tab.Do(chromedp.Navigate(address))
+	for {
+		ctx, cancel := context.WithTimeout(tab.ctx, e2e.Timeout)
+		err := chromedp.Do(ctx, chromedp.Navigate(address))
+		cancel()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), networkChanged) {
+			tab.T.Fatalf("%s: %v", address, err)
+		}
+	}
 }
 
 // View loads a view of a pod.
