@@ -5,6 +5,7 @@ package browser
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -92,6 +93,11 @@ func TestOnlyLooking(t *testing.T) {
 	tab.Sees("You may not open a shell here")
 	if n := Get[int](tab, `document.querySelectorAll(".shell .bar button").length`); n != 0 {
 		t.Errorf("%d buttons are offered for shells", n)
+	}
+	words, err := chromedp.Run(tab.ctx, chromedp.Evaluate[string](fmt.Sprintf(`fetch("/ui/k8s/api/v1/namespaces/%s/pods/web/exec?command=id&stdout=true").
+		then((answer) => answer.text())`, s.Namespace), chromedp.EvalAwaitPromise))
+	if err != nil || !strings.Contains(words, "pods/exec") || !strings.Contains(words, "is forbidden") {
+		t.Errorf("a shell all the same: %v: %s", err, words)
 	}
 	tab.Go("/ui/pods?namespace=kube-system")
 	tab.Sees(`pods is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "kube-system"`)
