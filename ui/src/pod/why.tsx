@@ -84,10 +84,11 @@ export function WhyView({ pod, events }: { pod: Pod; events: KubeEvent[] }) {
   return (
     <section class={`card why why-${row.tone}`} aria-label="Why">
       <div class="card-head">
-        <h2>{answer ? answer.summary : "Why it is not ready"}</h2>
+        <h2>Why it is not ready</h2>
         <span class="fill" />
         <Command words={["wherry", "why", name, "-n", namespace]} />
       </div>
+      {answer && <p class="wrap">{answer.summary}</p>}
       {answer ? <Findings answer={answer} namespace={namespace} name={name} /> : <FactList evidence={evidence} namespace={namespace} name={name} />}
     </section>
   );
