@@ -23,9 +23,9 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/podrun"
-	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/manifest"
+	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 

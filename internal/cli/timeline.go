@@ -17,8 +17,8 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
-	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/cli/reach"
+	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 

@@ -19,9 +19,9 @@ import (
 	"github.com/wherryproject/wherry/internal/capture"
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
-	"github.com/wherryproject/wherry/internal/podtime"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/podtime"
 )
 
 // pod is a pod of a cluster.

@@ -128,7 +128,7 @@ function Findings({ answer, namespace, name }: Named & { answer: Answer }) {
         <details key={log.container} open>
           <summary>
             The last lines of {log.container}{log.previous && ", of the run before"}:{" "}
-            <a href={href("pod/logs", { namespace, name, container: log.container, previous: log.previous ? "1" : undefined })}>all of them</a>
+            <a href={href("pod/logs", { namespace, name, container: log.container, previous: log.previous ? "1" : undefined })}>its last words</a>
           </summary>
           <pre class="last-lines">{log.lines.join("\n")}</pre>
         </details>
