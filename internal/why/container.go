@@ -36,7 +36,7 @@ func (r *report) container(ref podspec.ContainerRef) {
 		if last != nil && r.unwanted(ref, last) && ref.Kind != podspec.Init {
 			f := r.crashed(ref, s, last, "lastState.terminated")
 			f.Past = s.Ready && r.Now.Sub(state.Running.StartedAt.Time) > forgiven
-			f.fact(statusOf(s)+".restartCount", "%d restarts; it runs again since %s", s.RestartCount,
+			f.fact(statusOf(s)+".restartCount", "%s; it runs again since %s", restarts(s.RestartCount),
 				state.Running.StartedAt.UTC().Format(time.RFC3339))
 			if kind, _ := r.probeEnded(ref, last); kind != "" && kind == failing(ref, s) {
 				return // the same probe as before
@@ -76,7 +76,7 @@ func (r *report) waiting(ref podspec.ContainerRef, s *corev1.ContainerStatus) {
 		if t := s.LastTerminationState.Terminated; t != nil && r.unwanted(ref, t) {
 			f := r.crashed(ref, s, t, "lastState.terminated")
 			if w.Reason == "CrashLoopBackOff" {
-				f.fact(from, "%d restarts; %s", s.RestartCount, backOff(w.Message))
+				f.fact(from, "%s; %s", restarts(s.RestartCount), backOff(w.Message))
 			}
 			return
 		}
@@ -202,7 +202,7 @@ func (r *report) crashed(ref podspec.ContainerRef, s *corev1.ContainerStatus, t 
 			if by != nil {
 				f.fact(eventFrom(by), "%s", by.Message)
 			}
-			f.fact(from, "exit code %d; %d restarts", t.ExitCode, s.RestartCount)
+			f.fact(from, "exit code %d; %s", t.ExitCode, restarts(s.RestartCount))
 			return f
 		}
 	}

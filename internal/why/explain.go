@@ -77,12 +77,20 @@ func (r *report) finish(a *Answer) {
 	a.tidy()
 }
 
+// restarts is how often something was started again, in words.
+func restarts[N int | int32](n N) string {
+	if n == 1 {
+		return "1 restart"
+	}
+	return fmt.Sprintf("%d restarts", n)
+}
+
 // state is a pod's phase with what else kubectl shows of it.
 func state(pod *corev1.Pod) string {
-	ready, restarts := 0, int32(0)
+	ready, again := 0, int32(0)
 	number := len(pod.Spec.Containers)
 	for kind, s := range podspec.OwnStatuses(&pod.Status) {
-		restarts += s.RestartCount
+		again += s.RestartCount
 		if kind == podspec.Main && s.Ready {
 			ready++
 		}
@@ -97,8 +105,8 @@ func state(pod *corev1.Pod) string {
 	if !ended(pod) {
 		text += fmt.Sprintf(", %d of %d containers ready", ready, number)
 	}
-	if restarts > 0 {
-		text += fmt.Sprintf(", %d restarts", restarts)
+	if again > 0 {
+		text += ", " + restarts(again)
 	}
 	if pod.Spec.NodeName != "" {
 		return text + ", on node " + pod.Spec.NodeName

@@ -67,7 +67,7 @@ func ExplainMachine(m Machine) Answer {
 	for _, f := range r.findings {
 		f.onMachine(m)
 		if m.Restarts > 0 {
-			f.fact(from+", RestartCount", "%d restarts", m.Restarts)
+			f.fact(from+", RestartCount", "%s", restarts(m.Restarts))
 		}
 	}
 	a := Answer{Kind: "Container", Name: m.Target, State: m.words(), Logs: r.logs, Unseen: m.Unseen}
@@ -89,7 +89,7 @@ func (m Machine) words() string {
 		text += " for " + about(m.Now.Sub(m.Began))
 	}
 	if m.Restarts > 0 {
-		text += fmt.Sprintf(", %d restarts", m.Restarts)
+		text += ", " + restarts(m.Restarts)
 	}
 	return text
 }

@@ -88,7 +88,7 @@ export function WhyView({ pod, events }: { pod: Pod; events: KubeEvent[] }) {
         <span class="fill" />
         <Command words={["wherry", "why", name, "-n", namespace]} />
       </div>
-      {answer && <p class="wrap">{answer.summary}</p>}
+      {answer && answer.findings?.length !== 1 && <p class="wrap">{answer.summary}</p>}
       {answer ? <Findings answer={answer} namespace={namespace} name={name} /> : <FactList evidence={evidence} namespace={namespace} name={name} />}
     </section>
   );
