@@ -31,7 +31,9 @@ func (a *Agent) images(ctx context.Context, before []corev1.ContainerImage) []co
 func statusImages(list []*runtimeapi.Image) []corev1.ContainerImage {
 	var out []corev1.ContainerImage
 	for _, i := range list {
-		names := slices.Concat(i.GetRepoDigests(), i.GetRepoTags())
+		// A runtime may list them in another order each time, and the status is stored anew when it differs.
+		names := slices.Concat(slices.Sorted(slices.Values(i.GetRepoDigests())),
+			slices.Sorted(slices.Values(i.GetRepoTags())))
 		if len(names) == 0 {
 			continue // there is no way to ask for it
 		}

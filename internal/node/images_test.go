@@ -26,7 +26,7 @@ func TestStatusImages(t *testing.T) {
 		}
 		return i
 	}
-	got := statusImages([]*runtimeapi.Image{image(1, "b"), image(1, "a"), image(9), image(5, "t", "t@digest"), image(3, "1", "2", "3", "4", "5", "6")})
+	got := statusImages([]*runtimeapi.Image{image(1, "b"), image(1, "a"), image(9), image(5, "t", "t@digest"), image(3, "2", "1", "3", "4", "5", "6")})
 	want := []corev1.ContainerImage{{Names: []string{"t@digest", "t"}, SizeBytes: 5}, {Names: []string{"1", "2", "3", "4", "5"}, SizeBytes: 3},
 		{Names: []string{"a"}, SizeBytes: 1}, {Names: []string{"b"}, SizeBytes: 1}}
 	if !reflect.DeepEqual(got, want) {

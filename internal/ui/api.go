@@ -14,10 +14,9 @@ import (
 // api passes a request on to the Kubernetes API, as the one who has signed in.
 func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	ownOfData(w.Header())
-	who, done := p.sessions.begin(p.secret(r))
+	who, done := p.signedIn(w, r)
 	defer done()
 	if who == nil {
-		writeStatus(w, http.StatusUnauthorized, "nobody is signed in: "+p.howToSignIn())
 		return
 	}
 	to, refusal := upstreamURL(r.URL)
@@ -30,6 +29,15 @@ func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(who.ended, cancel)() // whoever signs out leaves no stream behind
 	ctx = context.WithValue(ctx, endKey{}, who.ended)
 	p.o.API.ServeHTTP(w, p.onBehalf(r.WithContext(ctx), who.token, to))
+}
+
+// signedIn is the session of a request, until done is called; without one it refuses the request and returns nil.
+func (p *Page) signedIn(w http.ResponseWriter, r *http.Request) (who *session, done func()) {
+	who, done = p.sessions.begin(p.secret(r))
+	if who == nil {
+		writeStatus(w, http.StatusUnauthorized, "nobody is signed in: "+p.howToSignIn())
+	}
+	return who, done
 }
 
 // endKey is the key of a session's end in the context of a request.

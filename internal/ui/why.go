@@ -31,10 +31,9 @@ const (
 // what the one who has signed in may look at.
 func (p *Page) why(w http.ResponseWriter, r *http.Request) {
 	ownOfData(w.Header())
-	who, done := p.sessions.begin(p.secret(r))
+	who, done := p.signedIn(w, r)
 	defer done()
 	if who == nil {
-		writeStatus(w, http.StatusUnauthorized, "nobody is signed in: "+p.howToSignIn())
 		return
 	}
 	namespace := r.URL.Query().Get("namespace")
@@ -51,11 +50,14 @@ func (p *Page) why(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(who.ended, cancel)()
 	facts, err := p.facts(r.WithContext(ctx), who.token, namespace, kind, name)
 	var refusal apierrors.APIStatus
+	var missing *gather.Missing
 	switch {
 	case err == nil:
 		writeJSON(w, http.StatusOK, why.Explain(facts))
 	case errors.As(err, &refusal):
 		writeStatus(w, int(refusal.Status().Code), refusal.Status().Message)
+	case errors.As(err, &missing):
+		writeStatus(w, http.StatusNotFound, err.Error())
 	default:
 		writeStatus(w, http.StatusBadGateway, err.Error())
 	}

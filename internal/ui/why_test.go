@@ -34,6 +34,8 @@ func oneBroken(t *testing.T) http.HandlerFunc {
 			writeJSON(w, http.StatusOK, pod)
 		case "/api/v1/namespaces/shop/pods/web/log":
 			writeText(w, http.StatusOK, "no database at db:5432")
+		case "/api/v1/namespaces/shop/pods/none":
+			writeStatus(w, http.StatusNotFound, "there is none")
 		default:
 			writeStatus(w, http.StatusForbidden, r.URL.Path+" is not for you")
 		}
@@ -75,6 +77,7 @@ func TestWhy(t *testing.T) {
 			}{
 				"namespace=other&name=web":        {http.StatusForbidden, "/api/v1/namespaces/other/pods/web is not for you"},
 				"namespace=shop&name=service/web": {http.StatusBadRequest, "use the name of a pod"},
+				"namespace=shop&name=none":        {http.StatusNotFound, "there is no pod none in namespace shop"},
 				"namespace=shop":                  {http.StatusBadRequest, "give the name of one"},
 				"name=web":                        {http.StatusBadRequest, "name the namespace of web"},
 			} {

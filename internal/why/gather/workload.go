@@ -45,6 +45,11 @@ func Parse(text string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
+// Missing says that there is nothing of a name.
+type Missing struct{ text string }
+
+func (m *Missing) Error() string { return m.text }
+
 // owner is an object that makes pods, of whatever kind.
 type owner struct {
 	meta     metav1.ObjectMeta
@@ -135,7 +140,7 @@ func (g *gatherer) workload(ctx context.Context, kind, name string) error {
 		text = fmt.Sprintf("there is no pod %s in namespace %s; whether a workload has that name you may not see (get %s)", name,
 			g.namespace, strings.Join(forbidden, ", "))
 	}
-	return fmt.Errorf("%s: see kubectl get pods -n %s", text, g.namespace)
+	return &Missing{fmt.Sprintf("%s: see kubectl get pods -n %s", text, g.namespace)}
 }
 
 // of gathers about one of a workload's pods, or if there are none about the workload.
