@@ -214,7 +214,7 @@ plugins:
 	})
 	t.Run("a file that cannot be used is refused", func(t *testing.T) {
 		for text, want := range map[string]string{
-			`kind: Pod`: "Object 'apiVersion' is missing",
+			`kind: Pod`: "it must start with apiVersion: apiserver.config.k8s.io/v1 and kind: AdmissionConfiguration",
 			`{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugin: []}`:                                                                                                                                                      `unknown field "plugin"`,
 			`{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [{name: AlwaysAdmit}]}`:                                                                                                                                  `plug-in "AlwaysAdmit" cannot be configured here; choose one of: PodSecurity`,
 			`{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [{name: PodSecurity, path: gone.yaml}]}`:                                                                                                                 "gone.yaml: no such file",
