@@ -52,7 +52,8 @@ func TestBindingsWarn(t *testing.T) {
 			t.Errorf("%s: warned of %q", role, said)
 		}
 	}
-	if said := widened(t, c, heard, w.ns, "deploy"); !strings.Contains(said, `Role "deploy" now lets those it is bound to become root`) {
+	if said := widened(t, c, heard, w.ns, "deploy"); !strings.Contains(said,
+		`Role "deploy" now lets those it is bound to become root`) {
 		t.Errorf("a role that becomes wider: warned of %q", said)
 	}
 	for _, level := range []string{"privileged", "baseline", "restricted"} { // somebody has decided

@@ -28,7 +28,8 @@ import (
 func runServer(t *testing.T, dir, etcd string, log slog.Handler) (kubernetes.Interface, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := New(ctx, Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd}, Logger: slog.New(log)})
+	s, err := New(ctx, Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd},
+		Logger: slog.New(log)})
 	if err != nil {
 		cancel()
 		t.Fatal(err)

@@ -65,7 +65,8 @@ func newOtherServer(t *testing.T, group, service, ns string, front *x509.CertPoo
 	}
 	o := &otherServer{group: group, ca: ca.CertPEM(), gone: make(chan struct{})}
 	o.Server = httptest.NewUnstartedServer(o)
-	o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: front}
+	o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.VerifyClientCertIfGiven,
+		ClientCAs: front}
 	o.StartTLS()
 	t.Cleanup(o.end)
 	return o

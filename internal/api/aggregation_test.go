@@ -232,7 +232,8 @@ func TestOwnAPIServices(t *testing.T) {
 			continue
 		}
 		s := list.Items[i]
-		if s.Spec.Service != nil || len(s.Status.Conditions) != 1 || s.Status.Conditions[0].Status != v1.ConditionTrue ||
+		if s.Spec.Service != nil || len(s.Status.Conditions) != 1 ||
+			s.Status.Conditions[0].Status != v1.ConditionTrue ||
 			s.Status.Conditions[0].Reason != "Local" {
 			t.Errorf("%s: %+v", want, s)
 		}

@@ -126,7 +126,8 @@ func TestReplicationControllerObjects(t *testing.T) {
 		made.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyAlways || made.Generation != 1 {
 		t.Errorf("defaults: %+v", made)
 	}
-	if _, err := all.Create(t.Context(), replicationController("second"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) ||
+	if _, err := all.Create(t.Context(), replicationController("second"),
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) ||
 		!strings.Contains(err.Error(), "exceeded quota") {
 		t.Errorf("more than the quota allows: %v", err)
 	}

@@ -188,7 +188,7 @@ func (n *debugNode) sync(ctx context.Context, pod *corev1.Pod) {
 // stateFor is what becomes of a container, by its image.
 func stateFor(image string, now metav1.Time) (s corev1.ContainerState) {
 	switch name, _, _ := strings.Cut(image, ":"); name {
-	case "tools":
+	case "tools", "shell":
 		s.Running = &corev1.ContainerStateRunning{StartedAt: now}
 	case "flash":
 		s.Terminated = &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", StartedAt: now, FinishedAt: now}
@@ -248,6 +248,7 @@ func (n *debugNode) serve(w http.ResponseWriter, r *http.Request) {
 	case "attach":
 		remotecommand.ServeAttach(w, r, n, parts[2], "", parts[3], opts, idle, creation,
 			remotecommand.SupportedStreamingProtocols)
+		n.left(r.Context(), parts[1], parts[2], parts[3])
 	case "exec":
 		remotecommand.ServeExec(w, r, n, parts[2], "", parts[3], command, opts, idle, creation,
 			remotecommand.SupportedStreamingProtocols)
@@ -276,6 +277,24 @@ func (*debugNode) ExecInContainer(_ context.Context, _, _, container string, cmd
 		return utilexec.CodeExitError{Err: fmt.Errorf("exit %d", code), Code: code}
 	}
 	return nil
+}
+
+// left ends a container of the image shell, whose streams are over: what reads from nobody any more ends. One of the
+// image tools runs on.
+func (n *debugNode) left(ctx context.Context, ns, pod, container string) {
+	p, err := n.client.CoreV1().Pods(ns).Get(ctx, pod, metav1.GetOptions{})
+	if err != nil {
+		return // gone, or the test is over
+	}
+	for _, c := range p.Spec.EphemeralContainers {
+		if c.Name == container && strings.HasPrefix(c.Image, "shell:") {
+			now := metav1.Now()
+			_, _ = n.setStatus(ctx, p, func(s *corev1.PodStatus) {
+				putState(s, container, podspec.DebugRunsOf(p)[container].Run, corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: now, FinishedAt: now}})
+			})
+		}
+	}
 }
 
 func (n *debugNode) requests() []string {

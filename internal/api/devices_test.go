@@ -48,8 +48,8 @@ func deviceSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtime.
 	}
 }
 
-// TestDevices proves WL-01 on the kinds of devices: they are judged by Kubernetes' rules, who makes a claim is told that
-// nothing gives out devices, and a claim that wants to look into others' devices needs a namespace that allows it.
+// TestDevices proves WL-01 on the kinds of devices: they are judged by Kubernetes' rules, who makes a claim is told
+// that nothing gives out devices, and a claim that wants to look into others' devices needs a namespace that allows it.
 func TestDevices(t *testing.T) {
 	said := &warned{}
 	config := adminConfig(t)
@@ -61,7 +61,8 @@ func TestDevices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := made.Spec.Devices.Requests[0].Exactly; e.AllocationMode != resourcev1.DeviceAllocationModeExactCount || e.Count != 1 {
+	if e := made.Spec.Devices.Requests[0].Exactly; e.AllocationMode != resourcev1.DeviceAllocationModeExactCount ||
+		e.Count != 1 {
 		t.Errorf("defaults: %+v", e)
 	}
 	if want := "ResourceClaim c is stored, and no device is given out for it"; !said.has(want) {
@@ -81,7 +82,8 @@ func TestDevices(t *testing.T) {
 		t.Errorf("access to all devices: %v", err)
 	}
 	if _, err := c.CoreV1().Namespaces().Patch(t.Context(), ns, types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"resource.kubernetes.io/admin-access":"true"}}}`), metav1.PatchOptions{}); err != nil {
+		[]byte(`{"metadata":{"labels":{"resource.kubernetes.io/admin-access":"true"}}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := claims.Create(t.Context(), nosy, metav1.CreateOptions{}); err != nil {

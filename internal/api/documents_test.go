@@ -88,7 +88,8 @@ func TestOpenAPIIsMadeWhenAskedFor(t *testing.T) {
 			asking.Go(func() { compare("/openapi/v2", openAPIv2Protobuf) })
 		}
 		asking.Wait()
-		if err := json.Unmarshal(compare("/openapi/v3", "application/json"), &list); err != nil || len(list.Paths) < 20 {
+		if err := json.Unmarshal(compare("/openapi/v3", "application/json"), &list); err != nil ||
+			len(list.Paths) < 20 {
 			t.Fatalf("%d groups, %v", len(list.Paths), err)
 		}
 		for path, at := range list.Paths {

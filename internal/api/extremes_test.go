@@ -80,7 +80,8 @@ func numbersBelow(of reflect.Type, path []string, within []reflect.Type) (out []
 		}
 		return numbersBelow(of.Elem(), append(slices.Clone(path), "0"), within)
 	case reflect.Struct:
-		if slices.Contains(within, of) || strings.Contains(of.PkgPath(), "api/resource") || strings.Contains(of.PkgPath(), "util/intstr") {
+		if slices.Contains(within, of) || strings.Contains(of.PkgPath(), "api/resource") ||
+			strings.Contains(of.PkgPath(), "util/intstr") {
 			return nil // a type within itself, and numbers that are texts
 		}
 		for i := range of.NumField() {

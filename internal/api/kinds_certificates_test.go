@@ -39,8 +39,8 @@ func certificateSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]run
 			Spec: certificatesv1.ClusterTrustBundleSpec{
 				TrustBundle: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}},
 		gv.WithResource("podcertificaterequests"): &certificatesv1.PodCertificateRequest{ObjectMeta: m,
-			Spec: certificatesv1.PodCertificateRequestSpec{SignerName: "sample.test/signer", PodName: "pod", PodUID: "1",
-				ServiceAccountName: "default", ServiceAccountUID: "2", NodeName: "node", NodeUID: "3",
+			Spec: certificatesv1.PodCertificateRequestSpec{SignerName: "sample.test/signer", PodName: "pod",
+				PodUID: "1", ServiceAccountName: "default", ServiceAccountUID: "2", NodeName: "node", NodeUID: "3",
 				StubPKCS10Request: proof}},
 	}
 }

@@ -62,7 +62,8 @@ func workloadSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtim
 			Data: runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}, Revision: 1},
 		batchv1.SchemeGroupVersion.WithResource("jobs"): job(m.Name),
 		batchv1.SchemeGroupVersion.WithResource("cronjobs"): &batchv1.CronJob{ObjectMeta: m,
-			Spec: batchv1.CronJobSpec{Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: job(m.Name).Spec}}},
+			Spec: batchv1.CronJobSpec{Schedule: "@daily",
+				JobTemplate: batchv1.JobTemplateSpec{Spec: job(m.Name).Spec}}},
 		corev1.SchemeGroupVersion.WithResource("replicationcontrollers"): replicationController(m.Name),
 		policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"): budget(m.Name, 1),
 		autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"): &autoscalingv2.HorizontalPodAutoscaler{

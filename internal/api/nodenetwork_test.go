@@ -18,7 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/membership"
 )
 
-// WL-20: a node's agent follows where pods and nodes are by an informer, is told nothing else of them, and others are told nothing.
+// WL-20: a node's agent follows where pods and nodes are by an informer, is told nothing else of them, and others are
+// told nothing.
 func TestNodeNetwork(t *testing.T) {
 	w := newNodeWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -29,7 +30,8 @@ func TestNodeNetwork(t *testing.T) {
 			heard <- *p
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }, DeleteFunc: tell}); err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell,
+		UpdateFunc: func(_, obj any) { tell(obj) }, DeleteFunc: tell}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -52,7 +54,8 @@ func TestNodeNetwork(t *testing.T) {
 		}
 	}
 	until("another node's pod", func(p corev1.Pod) bool { return p.Name == "theirs" && p.Spec.NodeName == w.two })
-	_, err := w.admin.CoreV1().Pods(w.ns).Patch(ctx, "theirs", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := w.admin.CoreV1().Pods(w.ns).Patch(ctx, "theirs", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	fine(t, "label", err)
 	until("its label", func(p corev1.Pod) bool { return p.Name == "theirs" && p.Labels["a"] == "b" })
 
@@ -71,9 +74,11 @@ func TestNodeNetwork(t *testing.T) {
 	if fine(t, "the cluster", err); json.Unmarshal(text, &c) != nil || len(c.ServiceCIDRs) != 1 {
 		t.Errorf("of the cluster is told %s", text)
 	}
-	for query, want := range map[string]string{"?labelSelector=a": "takes no selectors", "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan": "has no streaming lists",
+	for query, want := range map[string]string{"?labelSelector=a": "takes no selectors",
+		"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan": "has no streaming lists",
 		"?limit=x": "invalid syntax"} {
-		if text, err := raw.Get().RequestURI(nodenetwork.PodsPath + query).DoRaw(ctx); err == nil || !strings.Contains(string(text), want) {
+		if text, err := raw.Get().RequestURI(nodenetwork.PodsPath + query).DoRaw(ctx); err == nil ||
+			!strings.Contains(string(text), want) {
 			t.Errorf("%s: %s, want %q", query, text, want)
 		}
 	}

@@ -159,7 +159,8 @@ func TestPoliciesAndWebhooksAnnotateAudit(t *testing.T) {
 		return &reviewv1.AdmissionResponse{Allowed: true, AuditAnnotations: map[string]string{"looked": "closely"}}
 	})
 	validate(t, c, ns, hook("audit.example.com", w.client(), rule("pods/ephemeralcontainers", "UPDATE")))
-	if _, err := execInto(t, adminConfig(t), "websocket", ns, "p", session); err != nil {
+	if _, err := execInto(t, adminConfig(t), "websocket", ns, "p",
+		strings.Replace(session, "tools", "shell", 1)); err != nil {
 		t.Fatal(err)
 	}
 	e, line := onRecord(t, auditLog(), ns, func(e *auditv1.Event) bool {

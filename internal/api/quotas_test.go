@@ -156,43 +156,49 @@ func TestQuota(t *testing.T) {
 		}
 		waitUsed(t, c, ns, "pods", "1")
 	})
-	t.Run("SC-16 claims of a class of volume attributes are counted, and are no more when they leave it", func(t *testing.T) {
-		ns := namespace(t, c)
-		spec := hard("persistentvolumeclaims", "1")
-		spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
-			{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"gold"}}}}
-		newQuota(t, c, ns, spec)
-		claims := c.CoreV1().PersistentVolumeClaims(ns)
-		claim := func(name, class string) (*corev1.PersistentVolumeClaim, error) {
-			made, err := claims.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, VolumeAttributesClassName: &class,
-				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Mi")}}}}, metav1.CreateOptions{})
-			if err != nil {
-				return nil, err
+	t.Run("SC-16 claims of a class of volume attributes are counted, and are no more when they leave it",
+		func(t *testing.T) {
+			ns := namespace(t, c)
+			spec := hard("persistentvolumeclaims", "1")
+			spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+				{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: corev1.ScopeSelectorOpIn,
+					Values: []string{"gold"}}}}
+			newQuota(t, c, ns, spec)
+			claims := c.CoreV1().PersistentVolumeClaims(ns)
+			claim := func(name, class string) (*corev1.PersistentVolumeClaim, error) {
+				made,
+					err := claims.Create(t.Context(),
+					&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
+						Spec: corev1.PersistentVolumeClaimSpec{
+							AccessModes:               []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+							VolumeAttributesClassName: &class,
+							Resources:                 corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Mi")}}}}, metav1.CreateOptions{})
+				if err != nil {
+					return nil, err
+				}
+				made.Status.Phase = corev1.ClaimBound // others keep their class
+				return claims.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 			}
-			made.Status.Phase = corev1.ClaimBound // others keep their class
-			return claims.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
-		}
-		first, err := claim("first", "gold")
-		if err != nil {
-			t.Fatal(err)
-		}
-		waitUsed(t, c, ns, "persistentvolumeclaims", "1")
-		_, err = claim("second", "gold")
-		refusedFor(t, err, "exceeded quota: q, requested: persistentvolumeclaims=1")
-		second, err := claim("second", "silver")
-		if err != nil {
-			t.Fatal(err)
-		}
-		second.Spec.VolumeAttributesClassName = new("gold")
-		_, err = claims.Update(t.Context(), second, metav1.UpdateOptions{})
-		refusedFor(t, err, "exceeded quota: q, requested: persistentvolumeclaims=1")
-		first.Spec.VolumeAttributesClassName = new("silver")
-		if _, err := claims.Update(t.Context(), first, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		waitUsed(t, c, ns, "persistentvolumeclaims", "0")
-	})
+			first, err := claim("first", "gold")
+			if err != nil {
+				t.Fatal(err)
+			}
+			waitUsed(t, c, ns, "persistentvolumeclaims", "1")
+			_, err = claim("second", "gold")
+			refusedFor(t, err, "exceeded quota: q, requested: persistentvolumeclaims=1")
+			second, err := claim("second", "silver")
+			if err != nil {
+				t.Fatal(err)
+			}
+			second.Spec.VolumeAttributesClassName = new("gold")
+			_, err = claims.Update(t.Context(), second, metav1.UpdateOptions{})
+			refusedFor(t, err, "exceeded quota: q, requested: persistentvolumeclaims=1")
+			first.Spec.VolumeAttributesClassName = new("silver")
+			if _, err := claims.Update(t.Context(), first, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			waitUsed(t, c, ns, "persistentvolumeclaims", "0")
+		})
 	t.Run("objects are counted", func(t *testing.T) {
 		ns := namespace(t, c)
 		newQuota(t, c, ns, hard("configmaps", "1", "count/secrets", "1"))

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PL-14: resources change through pods/resize, by PUT, every PATCH and apply, and by nothing else; the rest of the pod stays.
+// PL-14: resources change through pods/resize, by PUT, every PATCH and apply, and by nothing else; the rest of the pod
+// stays.
 func TestResizeThroughSubresource(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -27,7 +28,8 @@ func TestResizeThroughSubresource(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
-		if has := got.Spec.Containers[0].Resources.Requests.Cpu().String(); has != cpu || got.Labels["sneaked"] != "" || got.Generation != p.Generation+1 {
+		if has := got.Spec.Containers[0].Resources.Requests.Cpu().String(); has != cpu || got.Labels["sneaked"] != "" ||
+			got.Generation != p.Generation+1 {
 			t.Errorf("%s: %s, labels %v, generation %d after %d", how, has, got.Labels, got.Generation, p.Generation)
 		}
 		p = got
@@ -36,11 +38,12 @@ func TestResizeThroughSubresource(t *testing.T) {
 		return `"resources":{"requests":{"cpu":"` + cpu + `"},"limits":{"cpu":"` + cpu + `"}}`
 	}
 	name := p.Spec.Containers[0].Name
-	got, err := pods.Patch(t.Context(), "p", types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"sneaked":"in"}},"spec":{"containers":[{"name":"`+
-		name+`","image":"other:1",`+amounts("200m")+`}]}}`), metav1.PatchOptions{}, "resize")
+	got, err := pods.Patch(t.Context(), "p", types.StrategicMergePatchType,
+		[]byte(`{"metadata":{"labels":{"sneaked":"in"}},"spec":{"containers":[{"name":"`+
+			name+`","image":"other:1",`+amounts("200m")+`}]}}`), metav1.PatchOptions{}, "resize")
 	want("strategic merge", got, err, "200m")
-	got, err = pods.Patch(t.Context(), "p", types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/containers/0/resources","value":{"requests":{"cpu":"300m"},"limits":{"cpu":"300m"}}}]`),
-		metav1.PatchOptions{}, "resize")
+	got, err = pods.Patch(t.Context(), "p", types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/spec/containers/0/resources","value":{"requests":{"cpu":"300m"},"limits":{"cpu":"300m"}}}]`), metav1.PatchOptions{}, "resize")
 	want("JSON patch", got, err, "300m")
 	put := p.DeepCopy()
 	put.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: cpus("400m"), Limits: cpus("400m")}
@@ -51,8 +54,9 @@ func TestResizeThroughSubresource(t *testing.T) {
 	if _, err := pods.UpdateResize(t.Context(), "p", stale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("PUT of an older version: %v", err)
 	}
-	got, err = pods.Patch(t.Context(), "p", types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"`+
-		name+`",`+amounts("500m")+`}]}}`), metav1.PatchOptions{FieldManager: "me", Force: new(true)}, "resize")
+	got, err = pods.Patch(t.Context(), "p", types.ApplyPatchType,
+		[]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"`+
+			name+`",`+amounts("500m")+`}]}}`), metav1.PatchOptions{FieldManager: "me", Force: new(true)}, "resize")
 	want("apply", got, err, "500m")
 	shown := &corev1.Pod{}
 	if err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name("p").SubResource("resize").Do(t.Context()).Into(shown); err != nil ||
@@ -64,21 +68,25 @@ func TestResizeThroughSubresource(t *testing.T) {
 	if _, err := pods.Update(t.Context(), plain, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("an ordinary update has changed resources: %v", err)
 	}
-	_, err = pods.Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"containers":[{"name":"else","image":"x:1"}]}}`), metav1.PatchOptions{}, "resize")
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize") {
+	_, err = pods.Patch(t.Context(), "p", types.MergePatchType,
+		[]byte(`{"spec":{"containers":[{"name":"else","image":"x:1"}]}}`), metav1.PatchOptions{}, "resize")
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(),
+		"spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize") {
 		t.Errorf("another container: %v", err)
 	}
 }
 
-// PL-14, PL-23: limit ranges, quotas and the node's size hold for resizes too, and a pod's own resources are completed when its
-// containers are.
+// PL-14, PL-23: limit ranges, quotas and the node's size hold for resizes too, and a pod's own resources are completed
+// when its containers are.
 func TestResizeIsAdmitted(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	pods := c.CoreV1().Pods(ns)
 	ask := func(name, cpu string) error {
-		_, err := pods.Patch(t.Context(), name, types.StrategicMergePatchType, []byte(`{"spec":{"containers":[{"name":"`+pod("p").Spec.Containers[0].Name+
-			`","resources":{"requests":{"cpu":"`+cpu+`"},"limits":{"cpu":"`+cpu+`"}}}]}}`), metav1.PatchOptions{}, "resize")
+		_, err := pods.Patch(t.Context(), name, types.StrategicMergePatchType,
+			[]byte(`{"spec":{"containers":[{"name":"`+pod("p").Spec.Containers[0].Name+
+				`","resources":{"requests":{"cpu":"`+cpu+`"},"limits":{"cpu":"`+cpu+`"}}}]}}`), metav1.PatchOptions{},
+			"resize")
 		return err
 	}
 	for _, name := range []string{"p", "q"} {
@@ -92,7 +100,8 @@ func TestResizeIsAdmitted(t *testing.T) {
 	if err := ask("p", "400m"); err != nil {
 		t.Error(err)
 	}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: cpus("800m")}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"},
+		Spec: corev1.ResourceQuotaSpec{Hard: cpus("800m")}}
 	if _, err := c.CoreV1().ResourceQuotas(ns).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

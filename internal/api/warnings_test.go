@@ -66,7 +66,8 @@ func TestWarnings(t *testing.T) {
 		}, []string{"deprecated in v1.32+"}},
 		"quota": {do: func() {
 			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(),
-				countQuota("plain", "count/pods", "count/boats.harbour.example.com", "count/roles.rbac.authorization.k8s.io", "pods"),
+				countQuota("plain", "count/pods", "count/boats.harbour.example.com",
+					"count/roles.rbac.authorization.k8s.io", "pods"),
 				metav1.CreateOptions{}))
 		}},
 		"quota of what is not counted": {func() {

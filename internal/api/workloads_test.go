@@ -28,7 +28,8 @@ func TestDeploymentObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.Generation != 1 || *made.Spec.Replicas != 1 || made.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType ||
+	if made.Generation != 1 || *made.Spec.Replicas != 1 ||
+		made.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType ||
 		made.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyAlways || *made.Spec.RevisionHistoryLimit != 10 {
 		t.Errorf("defaults: %+v", made)
 	}
@@ -76,15 +77,18 @@ func TestDeploymentApply(t *testing.T) {
 	if _, err := all.Create(t.Context(), deployment("web"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	side := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": map[string]any{"template": map[string]any{
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "side", "image": "registry.example/side:1"}}}}}}
+	side := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+		"spec": map[string]any{"template": map[string]any{
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "side",
+				"image": "registry.example/side:1"}}}}}}
 	applied, err := all.Patch(t.Context(), "web", types.ApplyPatchType, []byte(jsonOf(t, side)),
 		metav1.PatchOptions{FieldManager: "side"})
 	if err != nil || len(applied.Spec.Template.Spec.Containers) != 2 {
 		t.Fatalf("%+v, %v", applied, err)
 	}
 	replicas := applyappsv1.Deployment("web", ns).WithSpec(applyappsv1.DeploymentSpec().WithReplicas(4))
-	if _, err := all.Apply(t.Context(), replicas, metav1.ApplyOptions{FieldManager: "me"}); err != nil && !apierrors.IsConflict(err) {
+	if _, err := all.Apply(t.Context(), replicas, metav1.ApplyOptions{FieldManager: "me"}); err != nil &&
+		!apierrors.IsConflict(err) {
 		t.Fatal(err)
 	}
 	if _, err := all.Apply(t.Context(), replicas, metav1.ApplyOptions{FieldManager: "me", Force: true}); err != nil {
@@ -138,7 +142,8 @@ func TestWorkloadTemplatesAndPodSecurity(t *testing.T) {
 	c := clientOf(t, config)
 	ns := namespace(t, c)
 	if _, err := c.CoreV1().Namespaces().Patch(t.Context(), ns, types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/warn":"baseline"}}}`), metav1.PatchOptions{}); err != nil {
+		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/warn":"baseline"}}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	d := deployment("web")
