@@ -38,7 +38,7 @@ func traffic(b *testing.B, policies int) {
 		}
 	}
 	m.enforce()
-	conn, err := web.dial("tcp", db.ips[0], 80)
+	conn, err := web.dial("tcp", db.ips[0], 80, true)
 	if err != nil {
 		b.Fatal(err)
 	}
