@@ -16,11 +16,16 @@ cp go.mod go.sum "$out"
 
 build() { CGO_ENABLED=0 go build -trimpath -mod=mod -modfile "$out/go.mod" -overlay "$out/$1" -ldflags '-s -w' -o "$out/$2" "$3"; }
 
-# The CNI plug-in inside the program is the one with failpoints.
-build overlay.json bin/wherry-cni ./cmd/wherry-cni
+# The CNI plug-in and the shim inside the program are those with failpoints.
 bundle=$PWD/internal/runtime/bundle/bin
-{ grep -v ' wherry-cni$' "$bundle/SHA256SUMS"; (cd "$out/bin" && sha256sum wherry-cni); } >"$out/bin/SHA256SUMS"
-go run ./tools/pack -o "$out/bin/wherry-cni.zst" "$out/bin/wherry-cni"
-sed "s|\"Replace\": {|&\"$bundle/wherry-cni.zst\": \"$out/bin/wherry-cni.zst\", \"$bundle/SHA256SUMS\": \"$out/bin/SHA256SUMS\",|" \
-	"$out/overlay.json" >"$out/overlay-all.json"
+helpers=(wherry-cni wherry-shim)
+grep -vE " ($(IFS='|'; echo "${helpers[*]}"))$" "$bundle/SHA256SUMS" >"$out/bin/SHA256SUMS"
+places="\"$bundle/SHA256SUMS\": \"$out/bin/SHA256SUMS\","
+for helper in "${helpers[@]}"; do
+	build overlay.json "bin/$helper" "./cmd/$helper"
+	(cd "$out/bin" && sha256sum "$helper") >>"$out/bin/SHA256SUMS"
+	go run ./tools/pack -o "$out/bin/$helper.zst" "$out/bin/$helper"
+	places+="\"$bundle/$helper.zst\": \"$out/bin/$helper.zst\","
+done
+sed "s|\"Replace\": {|&$places|" "$out/overlay.json" >"$out/overlay-all.json"
 build overlay-all.json wherry ./cmd/wherry

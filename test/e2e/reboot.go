@@ -66,7 +66,7 @@ func (s *Server) LoseNetwork() error {
 	return f.unplug()
 }
 
-// Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors).
+// Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors), "resolver".
 func (s *Server) Processes(kind string) ([]int, error) {
 	f := footprint{dataDir: s.DataDir}
 	texts := []string{f.dataDir + "/", f.cgroupRoot()}
@@ -84,6 +84,7 @@ func (s *Server) Processes(kind string) ([]int, error) {
 			"shim":      strings.Contains(command, "containerd-shim") || strings.Contains(command, "/wherry-shim "),
 			"pause":     strings.HasPrefix(command, "/pause"),
 			"container": strings.HasPrefix(command, "/tool act"),
+			"resolver":  strings.Contains(command, " resolve-names "),
 		}
 		if pid, err := strconv.Atoi(text); err == nil && is[kind] {
 			out = append(out, pid)

@@ -33,12 +33,13 @@ func TestFailpoints(t *testing.T) {
 	t.Run("first start", func(t *testing.T) {
 		tr := newTrial(t)
 		passed := tr.rehearseStart(world)
-		tr.faults = draw(passed, true, only, seed)
+		tr.faults = draw(passed, fault.deadly, only, seed)
 		t.Logf("%d places, %d deaths", len(passed), len(tr.faults))
 		tr.beBorn(world, begin.Add(long/6))
 	})
 	t.Run("life", func(t *testing.T) {
 		tr := newTrial(t)
+		tr.mountRemote()
 		var err error
 		if tr.srv, err = e2e.NewServer(t.Context(), world, e2e.ServerOptions{Env: []string{"FAILPOINTS_DIR=" + string(tr.ledger)}}); err != nil {
 			t.Fatal(err)
@@ -46,14 +47,21 @@ func TestFailpoints(t *testing.T) {
 		t.Cleanup(tr.close)
 		passed := tr.rehearse()
 		tell(t, passed)
-		tr.faults = draw(passed, true, only, seed)
+		tr.faults = draw(passed, fault.deadly, only, seed)
 		t.Logf("%d places, %d deaths", len(passed), len(tr.faults))
 		other := tr.bystand()
-		tr.suffer(begin.Add(long * 3 / 4))
+		tr.suffer(begin.Add(long * 6 / 10))
 		other.unmoved()
 		tr.strict = false
-		tr.faults = draw(passed, false, only, seed)
+		tr.faults = draw(passed, fault.failing, only, seed)
 		t.Logf("%d failures", len(tr.faults))
+		tr.suffer(begin.Add(long * 8 / 10))
+		other.unmoved()
+		tr.alone = true
+		passed = tr.recorded(tr.another)
+		tell(t, passed)
+		tr.faults = draw(passed, fault.beside, only, seed)
+		t.Logf("%d deaths and failures of shims and the resolver", len(tr.faults))
 		tr.suffer(begin.Add(long))
 		other.unmoved()
 		other.leave()
@@ -139,10 +147,18 @@ func (tr *trial) rehearse() map[string]int {
 	if err != nil {
 		tr.t.Fatal(err)
 	}
-	return tr.recorded(func() {
-		tr.srv.Kill()
-		tr.live()
-	})
+	return tr.recorded(tr.another)
+}
+
+// another starts the server again and lives a life with it.
+func (tr *trial) another() {
+	tr.t.Helper()
+	tr.trail = nil
+	tr.srv.Kill()
+	if tr.alone {
+		tr.endResolver()
+	}
+	tr.live()
 }
 
 // recorded tells which places are passed meanwhile.
@@ -224,9 +240,7 @@ func (tr *trial) suffer(until time.Time) {
 	tr.t.Helper()
 	for idle := 0; len(tr.faults) > 0 && idle < 3 && time.Now().Before(until); {
 		before := len(tr.had)
-		tr.trail = nil
-		tr.srv.Kill()
-		tr.live()
+		tr.another()
 		if idle++; len(tr.had) > before {
 			idle = 0
 		}

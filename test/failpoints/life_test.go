@@ -36,6 +36,7 @@ type life struct {
 	stage *e2e.Stage
 	want  *corev1.Pod // what is created
 	pod   *corev1.Pod // as last seen
+	lost  string      // the container that ran when the pod's shim was killed
 }
 
 // live creates a pod, uses it in every way, and deletes it.
@@ -54,8 +55,12 @@ func (tr *trial) live() {
 	l.do("exec", func(ctx context.Context) error {
 		return l.says(ctx, "", "exec", l.name, "-c", "main", "--", "/tool", "tell", "/stage/journal", "main", "looked")
 	})
+	if l.alone {
+		l.do("lose the shim", l.loseShim)
+	}
 	l.do("copy", l.copied)
 	l.do("host port", l.reached)
+	l.do("service", l.served)
 	l.do("ready still", l.ready)
 	l.leave()
 	l.judge()
@@ -66,6 +71,8 @@ func (l *life) leave() {
 	l.do("delete", l.deleted)
 	l.do("gone", l.gone)
 	l.do("nothing left", l.nothingLeft)
+	l.do("delete what it had", l.forget)
+	l.do("its volume is gone", l.volumeGone)
 }
 
 // bystand brings up a pod that is there through all lives.
@@ -100,11 +107,16 @@ func (l *life) shape() *corev1.Pod {
 	p.Spec.Volumes = append(p.Spec.Volumes,
 		corev1.Volume{Name: "room", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		corev1.Volume{Name: "memory", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-		corev1.Volume{Name: secret, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}})
+		corev1.Volume{Name: secret, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}},
+		corev1.Volume{Name: "kept", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: l.name}}},
+		corev1.Volume{Name: "remote", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: l.remote}}})
 	return p
 }
 
 func (l *life) create(ctx context.Context) error {
+	if err := l.furnish(ctx); err != nil {
+		return err
+	}
 	pod, err := l.srv.Client.CoreV1().Pods(namespace).Create(ctx, l.want, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) { // an answer was lost
 		pod, err = l.srv.Client.CoreV1().Pods(namespace).Get(ctx, l.name, metav1.GetOptions{})

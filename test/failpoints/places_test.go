@@ -30,8 +30,18 @@ func (f fault) term() string {
 	return fmt.Sprintf("%s=%d*off->1*return(%q)", f.place, f.skip, f.what)
 }
 
-// deadly tells whether the server dies of it.
-func (f fault) deadly() bool { return f.what != "error" && f.what != "lost" }
+// deadly tells whether the server, or the CNI plug-in that it runs, dies of it.
+func (f fault) deadly() bool { return f.kills() && !f.beside() }
+
+// failing tells whether it is a change in one of these that fails.
+func (f fault) failing() bool { return !f.kills() && !f.beside() }
+
+// beside tells whether it comes to a process that outlives the server: a pod's shim, or the resolver.
+func (f fault) beside() bool {
+	return strings.HasPrefix(f.place, "shim.") || strings.HasPrefix(f.place, "names/resolver.")
+}
+
+func (f fault) kills() bool { return f.what != "error" && f.what != "lost" }
 
 // readOnly are calls of the runtime that change nothing: there is no death in the midst of them.
 var readOnly = regexp.MustCompile(`^cri\.(List|.*Status$|.*Stats$|ImageFsInfo|Version|RuntimeConfig|GetContainerEvents)`)
@@ -89,9 +99,9 @@ func (l ledger) done() (map[string]bool, error) {
 	return out, err
 }
 
-// draw makes the faults of one kind, deadly or not, in an order of fate's: that of a seed is the same in every run, for all places that
-// both of them pass. What has once found something comes first.
-func draw(passed map[string]int, deadly bool, only *regexp.Regexp, seed uint64) []fault {
+// draw makes the faults of one kind in an order of fate's: that of a seed is the same in every run, for all places that both of them pass.
+// What has once found something comes first.
+func draw(passed map[string]int, kind func(fault) bool, only *regexp.Regexp, seed uint64) []fault {
 	var out []fault
 	rank := map[fault]uint64{}
 	for place := range passed {
@@ -101,7 +111,7 @@ func draw(passed map[string]int, deadly bool, only *regexp.Regexp, seed uint64) 
 			if n := min(passed[place], 4); n > 1 {
 				f.skip = random.IntN(n)
 			}
-			if f.deadly() == deadly && only.MatchString(f.String()) {
+			if kind(f) && only.MatchString(f.String()) {
 				out = append(out, f)
 				rank[f] = random.Uint64()
 			}

@@ -26,7 +26,7 @@ type rewriter struct {
 	pkg     string // as its places are named
 	set     *token.FileSet
 	calls   map[string]string
-	methods map[string]string
+	methods map[string][]method
 	seen    map[string]int // places so far in the package: two of one function with one call are told apart
 	edits   []edit
 }
@@ -68,6 +68,8 @@ func (r *rewriter) function(fn *ast.FuncDecl, text []byte) {
 			return isFunc
 		case *ast.CallExpr:
 			r.call(name, n, text)
+		case *ast.AssignStmt:
+			r.environment(n)
 		}
 		return true
 	})
@@ -98,8 +100,25 @@ func (r *rewriter) call(function string, c *ast.CallExpr, text []byte) {
 			return
 		}
 	}
-	if in := r.methods[sel.Sel.Name]; in != "" && strings.HasPrefix(r.pkg, in) && len(c.Args) == 0 {
-		r.wrap(c, r.place(function, sel.Sel.Name), onlyError)
+	for _, m := range r.methods[sel.Sel.Name] {
+		if strings.HasPrefix(r.pkg, m.in) && len(c.Args) > 0 == m.given {
+			r.wrap(c, r.place(function, sel.Sel.Name), m.result)
+			return
+		}
+	}
+}
+
+// environment gives a program whose environment is written out, word by word, what its failpoints need.
+func (r *rewriter) environment(a *ast.AssignStmt) {
+	for i, to := range a.Lhs {
+		field, ok := to.(*ast.SelectorExpr)
+		if !ok || field.Sel.Name != "Env" || len(a.Lhs) != len(a.Rhs) {
+			continue
+		}
+		if words, ok := a.Rhs[i].(*ast.CompositeLit); ok {
+			r.edits = append(r.edits, edit{r.offset(words.Pos()), "append("},
+				edit{r.offset(words.End()), ", wherryfail.Environment()...)"})
+		}
 	}
 }
 

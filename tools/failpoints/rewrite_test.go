@@ -5,6 +5,11 @@ package main
 import (
 	"go/parser"
 	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +31,8 @@ func (x *thing) write(name string) error {
 	)
 	use(grpc.NewClient("x", options...))
 	use(conn, os.Getpid(), x.Flush())
+	cmd.Env = []string{"A=b"}
+	use(r.Run(ctx, name), r.Flush(ctx))
 	return os.WriteFile(name, nil, 0)
 }
 `
@@ -48,6 +55,8 @@ func (x *thing) write(name string) error {
 	wherryfail.Calls())
 	use(grpc.NewClient("x", options...))
 	use(conn, os.Getpid(), wherryfail.Do("runtime/network.thing.write:Flush", func() error { return x.Flush() }))
+	cmd.Env = append([]string{"A=b"}, wherryfail.Environment()...)
+	use(r.Run(ctx, name), r.Flush(ctx))
 	return wherryfail.WriteFile("runtime/network.thing.write:os.WriteFile", os.WriteFile)(name, nil, 0)
 }
 `
@@ -65,6 +74,12 @@ func TestRewrite(t *testing.T) {
 	if _, err := parser.ParseFile(token.NewFileSet(), "p.go", got, 0); err != nil {
 		t.Error(err)
 	}
+	r.pkg = "shim"
+	const run = "package p; import wherryfail \"" + failPackage + "\"\n\nfunc f() { use(wherryfail.Get(\"shim.f:Run\", " +
+		"func() (int, error) { return r.Run(ctx) }), r.Run()) }\n"
+	if got, err = r.file("p.go", []byte("package p\n\nfunc f() { use(r.Run(ctx), r.Run()) }\n")); string(got) != run || err != nil {
+		t.Errorf("a call of runc's: %s, %v", got, err)
+	}
 	r.pkg = "runtime/other"
 	if got, err = r.file("p.go", []byte("package p\n\nfunc f() { x.Flush(); os.Getpid() }\n")); got != nil || err != nil {
 		t.Errorf("a file without a change of anything: %s, %v", got, err)
@@ -81,6 +96,55 @@ func TestComments(t *testing.T) {
 	if comments("etcd/x", []byte("package x\n\n// gofail: var beforeBucketPut struct{}\n")) != nil {
 		t.Error("a file without writes is rewritten")
 	}
+}
+
+// TestNothingIsLeftOut: every package of the server, the CNI plug-in and the shim that changes something has failpoints. One that is to
+// have none stands here, with the reason.
+func TestNothingIsLeftOut(t *testing.T) {
+	without := map[string]string{
+		"capture":    "a command's, not the server's",
+		"hostdebug/": "of debug sessions on other engines, which the server does not have",
+		"cli":        "commands",
+		"cluster/":   "the agent in clusters of Kubernetes' own programs",
+	}
+	t.Chdir("../..")
+	have := map[string]bool{}
+	if err := each(ours(), func(p listed) error { have[p.ImportPath] = true; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for name := range without {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(have)), func(path string) bool { return under(path, name) }) {
+			t.Errorf("%s has failpoints, and is said to have none", name)
+		}
+	}
+	looked := 0
+	err := each([]string{"-deps", "./internal/server/...", "./cmd/wherry-cni", "./cmd/wherry-shim", "./cmd/wherry"}, func(p listed) error {
+		if !p.Module.Main || have[p.ImportPath] {
+			return nil
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Keys(without)), func(name string) bool { return under(p.ImportPath, name) }) {
+			return nil
+		}
+		looked++
+		r := &rewriter{pkg: p.name(), calls: calls(), methods: methods(), seen: map[string]int{}}
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				return err
+			}
+			if out, err := r.file(name, text); err != nil || out != nil {
+				t.Errorf("%s changes something and has no failpoints: add the package to ours (%v)", filepath.Join(p.ImportPath, name), err)
+			}
+		}
+		return nil
+	})
+	if err != nil || looked == 0 {
+		t.Errorf("%d packages, %v", looked, err)
+	}
+}
+
+func under(path, name string) bool {
+	return strings.HasPrefix(path+"/", module+"internal/"+strings.TrimSuffix(name, "/")+"/")
 }
 
 // TestNames: places are named shortly, and no two packages have one name.

@@ -28,6 +28,17 @@ var points = struct {
 // dir is the folder in which is kept what has happened.
 func dir() string { return os.Getenv("FAILPOINTS_DIR") }
 
+// Environment is what a program needs in its environment to have the failpoints of the one that starts it.
+func Environment() []string {
+	var out []string
+	for _, name := range []string{"FAILPOINTS_DIR", "GOFAIL_FAILPOINTS"} {
+		if value, set := os.LookupEnv(name); set {
+			out = append(out, name+"="+value)
+		}
+	}
+	return out
+}
+
 // pass passes a place and says what is to happen there.
 func pass(place string) string {
 	if dir() == "" {
