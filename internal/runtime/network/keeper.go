@@ -23,6 +23,14 @@ const (
 	keeperSlow   = 30 * time.Second       // up to this
 )
 
+// What has a keeper look. It says so of what it mends: that nobody has told it of damage is worth knowing.
+const (
+	atStart   = "start"
+	onNotice  = "notice"  // the kernel has told of a change
+	onRoutine = "routine" // nothing, for a while
+	onRetry   = "retry"   // what could not be mended
+)
+
 // Keeper keeps a network as it should be while its server runs: what somebody else takes away, a firewall that flushes
 // all tables, an administrator, is made again at once, for pods that run too. See decision 026.
 type Keeper struct {
@@ -76,10 +84,11 @@ func (k *Keeper) Run(ctx context.Context) {
 			"err", err)
 	}
 	retry, rest := keeperRetry, keeperRest
+	trigger := atStart
 	for {
-		wait := keeperRelist
+		wait, later := keeperRelist, onRoutine
 		events := changed
-		if err := k.Mend(ctx); err == nil {
+		if err := k.inspect(ctx, trigger); err == nil {
 			retry = keeperRetry
 			if !pause(ctx, rest) {
 				return
@@ -93,14 +102,17 @@ func (k *Keeper) Run(ctx context.Context) {
 			}
 			k.log.Warn("the pod network cannot be repaired", "err", err, "next-try", retry)
 			// Whatever happens meanwhile, part of it our own doing, does not make the next try come sooner.
-			wait, events, retry = retry, nil, min(2*retry, keeperSlow)
+			wait, later, events, retry = retry, onRetry, nil, min(2*retry, keeperSlow)
 		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 		case <-events:
+			trigger = onNotice
 		case <-timer.C:
+			trigger = later
 		case err := <-failed:
+			trigger = later
 			if ctx.Err() == nil {
 				k.log.Warn("the pod network can no longer be watched: damage to it is repaired within a minute instead of at once", "err", err)
 			}
@@ -122,7 +134,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // Mend looks once and does what [mend] decides. One thing that cannot be done keeps nothing else from being done.
-func (k *Keeper) Mend(ctx context.Context) error {
+func (k *Keeper) Mend(ctx context.Context) error { return k.inspect(ctx, onRoutine) }
+
+func (k *Keeper) inspect(ctx context.Context, trigger string) error {
 	pods, err := k.pods(ctx)
 	if err != nil {
 		return err
@@ -154,7 +168,7 @@ func (k *Keeper) Mend(ctx context.Context) error {
 		}
 	}
 	if len(done) > 0 {
-		k.log.Warn("parts of the pod network were missing and have been restored", "what", done)
+		k.log.Warn("parts of the pod network were missing and have been restored", "what", done, "trigger", trigger)
 	}
 	return errors.Join(errs...)
 }
