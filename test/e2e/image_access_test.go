@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/test/images"
 )
 
-// RS-12: a private image that one namespace's pod pulled is not for a pod of another without the login, whatever its pull policy, before and
-// after a restart of the server; for one with the login, and for imported images, the registry is not asked.
+// RS-12: a private image that one namespace's pod pulled is not for a pod of another without the login, whatever its pull policy, by its name
+// or by its id, before and after a restart of the server; for one with the login, and for imported images, the registry is not asked.
 // ATTACK A24.
 func TestPrivateImages(t *testing.T) {
 	t.Parallel()
@@ -46,7 +47,20 @@ func TestPrivateImages(t *testing.T) {
 		}
 	}
 	runs(a, "first", corev1.PullIfNotPresent)
+	id := srv.imageID(t, private)
+	byID := func(name string) {
+		t.Helper()
+		for policy, reason := range map[corev1.PullPolicy]string{corev1.PullNever: "ErrImageNeverPull", corev1.PullIfNotPresent: "ErrImagePull"} {
+			pod := name + "-by-id-" + strings.ToLower(string(policy))
+			b.Create(NewPod(pod, from(id, policy)))
+			b.WaitWaiting(pod, "main", reason)
+			if c := Status(b.Get(pod), "main"); c.ContainerID != "" || c.RestartCount != 0 {
+				t.Errorf("without the login, by id, %s: it ran: %+v", policy, c)
+			}
+		}
+	}
 	refused("before")
+	byID("before")
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +68,24 @@ func TestPrivateImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("after")
+	byID("after")
 	runs(a, "second", corev1.PullNever)
 	runs(c, "same-login", corev1.PullNever)
 	b.Create(NewPod("imported", from(images.ToolRef, corev1.PullNever)))
 	b.WaitReady("imported")
+}
+
+// imageID is the id by which the runtime knows an image.
+func (s *Server) imageID(t *testing.T, image string) string {
+	t.Helper()
+	client, err := s.CRI(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	status, err := client.Image.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	if err != nil || status.Image == nil || !strings.HasPrefix(status.Image.Id, "sha256:") {
+		t.Fatalf("image %s in the runtime: %v, %v", image, status, err)
+	}
+	return status.Image.Id
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,5 +40,38 @@ func TestMaxPIDs(t *testing.T) {
 	out, err := k.debug("other", "dbg", limit)
 	if err != nil || !strings.HasPrefix(out, "60\n") || !strings.Contains(out, "can't fork") {
 		t.Errorf("debug: %q, %v", out, err)
+	}
+}
+
+// TestForks: RS-05 (ATTACK B7): thousands of forks in a debug container, or in an image exec, of a server that was told nothing end at its
+// limit, and the containers beside them go on.
+func TestForks(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.up(`{metadata: {name: app}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
+	before := facts(k.Get("app"))
+	const limit = 1024
+	// On cgroup v1 the limit comes right after the start. Where no process can be made, only what the shell does itself goes on.
+	script := `d=/sys/fs/cgroup/pids; [ -e $d/pids.max ] || d=/sys/fs/cgroup
+for i in $(seq 5000); do read max < $d/pids.max; [ $max = max ] || break; done
+(for i in $(seq 3000); do sleep 1234 >/dev/null 2>&1 & done) 2>&1
+read now < $d/pids.current; echo $max $now`
+	stopped := func(what, out string) {
+		t.Helper()
+		var most, now int
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		_, err := fmt.Sscan(lines[len(lines)-1], &most, &now)
+		if err != nil || !strings.Contains(out, "can't fork") || most != limit || now > limit || now < limit/2 {
+			t.Errorf("3000 forks in %s: %q (%v)", what, out, err)
+		}
+	}
+	out, err := k.debug("app", "dbg", script)
+	k.must(err)
+	stopped("a debug container", out)
+	out, _, _ = k.into("app", script)
+	stopped("an image exec", out)
+	k.says("app", "main", "echo here", "here")
+	if after := facts(k.Get("app")); after != before {
+		t.Errorf("the pod is %s; it was %s", after, before)
 	}
 }
