@@ -100,7 +100,8 @@ func (l *life) shape() *corev1.Pod {
 		&corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: e2e.Port(7000)}}})
 	main.Ports = []corev1.ContainerPort{{ContainerPort: 7000, HostPort: l.hostPort}}
 	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: "room", MountPath: "/room", SubPath: "part"},
-		corev1.VolumeMount{Name: "memory", MountPath: "/memory"}, corev1.VolumeMount{Name: secret, MountPath: "/words"})
+		corev1.VolumeMount{Name: "memory", MountPath: "/memory"}, corev1.VolumeMount{Name: secret, MountPath: "/words"},
+		corev1.VolumeMount{Name: "kept", MountPath: "/kept"}, corev1.VolumeMount{Name: "remote", MountPath: "/remote", SubPath: "dir"})
 	p := e2e.WithInit(l.stage.Pod(l.name, main), l.stage.Act("init", "-for", "20ms"),
 		e2e.Sidecar(e2e.PreStop(l.stage.Act("side"), e2e.Tells("side", "pre"))))
 	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
