@@ -149,48 +149,26 @@ func (d *dump) capture(device string, filter []bpf.Instruction, size int) error 
 		return err
 	}
 	defer unix.Close(fd)
-	wake, ended, err := os.Pipe()
+	interrupted, err := onSignal()
 	if err != nil {
 		return err
 	}
-	defer wake.Close()
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
-	go func() {
-		<-stop
-		ended.Close()
-	}()
+	defer interrupted.Close()
 	fmt.Fprintf(d.Err, "tcpdump: listening on %s; Ctrl-C ends it\n", device)
 	d.print.live = true
-	names := map[int]string{}
-	buf, oob := make([]byte, size), make([]byte, 128)
+	in := receiver{fd: fd, buf: make([]byte, size), control: make([]byte, 128), names: map[int]string{}}
 	for {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake.Fd()), Events: unix.POLLIN}}
-		if _, err := unix.Poll(fds, -1); errors.Is(err, unix.EINTR) {
-			continue
-		} else if err != nil {
+		if more, err := in.wait(interrupted); err != nil {
 			return err
-		}
-		if fds[1].Revents != 0 {
+		} else if !more {
 			break
 		}
-		n, aux, _, addr, err := unix.Recvmsg(fd, buf, oob, unix.MSG_TRUNC)
+		p, err := in.next()
 		if errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EINTR) {
 			continue // an interface of several went down
 		}
 		if err != nil {
 			return err
-		}
-		p := packet{at: stamp(oob[:aux]), data: buf[:min(n, size)], length: n}
-		if ll, ok := addr.(*unix.SockaddrLinklayer); ok {
-			p.proto, p.kind, p.hard, p.from = swap(ll.Protocol), ll.Pkttype, ll.Hatype, ll.Addr[:min(ll.Halen, 8)]
-			if names[ll.Ifindex] == "" {
-				names[ll.Ifindex] = fmt.Sprint("if", ll.Ifindex)
-				if i, err := net.InterfaceByIndex(ll.Ifindex); err == nil {
-					names[ll.Ifindex] = i.Name
-				}
-			}
-			p.device = names[ll.Ifindex]
 		}
 		if err := d.got(p); err == io.EOF {
 			break
@@ -206,6 +184,66 @@ func (d *dump) capture(device string, filter []bpf.Instruction, size int) error 
 	fmt.Fprintf(d.Err, "%d packets captured\n%d packets received by filter\n%d packets dropped by kernel\n", d.seen,
 		stats.Packets, stats.Drops)
 	return nil
+}
+
+// onSignal returns a file that can be polled: its other end is closed at Ctrl-C.
+func onSignal() (*os.File, error) {
+	interrupted, open, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	go func() {
+		<-stop
+		open.Close()
+	}()
+	return interrupted, nil
+}
+
+// receiver reads packets from a socket.
+type receiver struct {
+	fd           int
+	buf, control []byte
+	names        map[int]string // of interfaces, by their index
+}
+
+// wait waits for the next packet; false if it was interrupted.
+func (r *receiver) wait(interrupted *os.File) (bool, error) {
+	for {
+		fds := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN},
+			{Fd: int32(interrupted.Fd()), Events: unix.POLLIN}}
+		_, err := unix.Poll(fds, -1)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return err == nil && fds[1].Revents == 0, err
+	}
+}
+
+// next reads a packet. Its data lasts until the next one is read.
+func (r *receiver) next() (packet, error) {
+	n, control, _, addr, err := unix.Recvmsg(r.fd, r.buf, r.control, unix.MSG_TRUNC)
+	if err != nil {
+		return packet{}, err
+	}
+	p := packet{at: stamp(r.control[:control]), data: r.buf[:min(n, len(r.buf))], length: n}
+	if ll, ok := addr.(*unix.SockaddrLinklayer); ok {
+		p.proto, p.kind, p.hard, p.from = swap(ll.Protocol), ll.Pkttype, ll.Hatype, ll.Addr[:min(ll.Halen, 8)]
+		p.device = r.device(ll.Ifindex)
+	}
+	return p, nil
+}
+
+// device is the name of an interface.
+func (r *receiver) device(index int) string {
+	if r.names[index] == "" {
+		r.names[index] = fmt.Sprint("if", index)
+		if i, err := net.InterfaceByIndex(index); err == nil {
+			r.names[index] = i.Name
+		}
+	}
+	return r.names[index]
 }
 
 // stamp is when the kernel saw a packet.
