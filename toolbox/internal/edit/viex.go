@@ -198,34 +198,73 @@ func (v *vim) substitute(arg string, from, to int) {
 		v.message = ":s/RE/TEXT/"
 		return
 	}
-	var parts []string
-	part := ""
-	delim, rest := arg[:1], arg[1:]
-	for i := 0; i < len(rest); i++ {
-		switch {
-		case rest[i] == '\\' && i+1 < len(rest) && rest[i+1:i+2] == delim:
-			i++
-			part += delim
-		case rest[i] == '\\' && i+1 < len(rest):
-			part += rest[i : i+2]
-			i++
-		case rest[i:i+1] == delim:
-			parts, part = append(parts, part), ""
-		default:
-			part += rest[i : i+1]
+	s, err := parseSubstitution(arg)
+	if err != nil {
+		v.message = err.Error()
+		return
+	}
+	v.search = s.match
+	v.remember()
+	v.lines = slices.Clone(v.lines)
+	replaced := 0
+	for r := from; r <= to && r < len(v.lines); r++ {
+		if text, n := s.line(unraw(v.lines[r])); n > 0 {
+			replaced += n
+			v.set(r, raw(text))
+			v.at = place{r, 0}
 		}
 	}
-	parts = append(parts, part, "", "")
+	v.message = fmt.Sprintf("%d replaced", replaced)
+}
+
+// substitution is what stands behind :s.
+type substitution struct {
+	match    *regexp.Regexp
+	template string // of regexp.Expand
+	most     int    // in a line; -1 is all
+}
+
+// parseSubstitution reads /RE/TEXT/flags, with any character in the place of the slash.
+func parseSubstitution(arg string) (substitution, error) {
+	parts := append(splitDelimited(arg[1:], arg[:1]), "", "")
 	pattern, with, flags := parts[0], parts[1], parts[2]
 	if strings.Contains(flags, "i") {
 		pattern = "(?i)" + pattern
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		v.message = err.Error()
-		return
+		return substitution{}, err
 	}
-	template := regexp.MustCompile(`\\([0-9&\\])|&|\$`).ReplaceAllStringFunc(with, func(m string) string {
+	s := substitution{match: re, template: expandTemplate(with), most: 1}
+	if strings.Contains(flags, "g") {
+		s.most = -1
+	}
+	return s, nil
+}
+
+// splitDelimited divides a text at a delimiter that has no backslash before it.
+func splitDelimited(text, delim string) (parts []string) {
+	part := ""
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && i+1 < len(text) && text[i+1:i+2] == delim:
+			i++
+			part += delim
+		case text[i] == '\\' && i+1 < len(text):
+			part += text[i : i+2]
+			i++
+		case text[i:i+1] == delim:
+			parts, part = append(parts, part), ""
+		default:
+			part += text[i : i+1]
+		}
+	}
+	return append(parts, part)
+}
+
+// expandTemplate writes vi's & and \1 as regexp.Expand has them.
+func expandTemplate(text string) string {
+	return regexp.MustCompile(`\\([0-9&\\])|&|\$`).ReplaceAllStringFunc(text, func(m string) string {
 		switch {
 		case m == "&":
 			return "${0}"
@@ -236,29 +275,16 @@ func (v *vim) substitute(arg string, from, to int) {
 		}
 		return "${" + m[1:] + "}"
 	})
-	v.search = re
-	v.remember()
-	v.lines = slices.Clone(v.lines)
-	hits := 0
-	for r := from; r <= to && r < len(v.lines); r++ {
-		text := unraw(v.lines[r])
-		n := 1
-		if strings.Contains(flags, "g") {
-			n = -1
-		}
-		found := re.FindAllStringSubmatchIndex(text, n)
-		if found == nil {
-			continue
-		}
-		out, at := []byte{}, 0
-		for _, m := range found {
-			hits++
-			out = append(out, text[at:m[0]]...)
-			out = re.ExpandString(out, template, text, m)
-			at = m[1]
-		}
-		v.set(r, raw(string(out)+text[at:]))
-		v.at = place{r, 0}
+}
+
+// line replaces in a line, and says how often.
+func (s substitution) line(text string) (string, int) {
+	found := s.match.FindAllStringSubmatchIndex(text, s.most)
+	out, at := []byte{}, 0
+	for _, m := range found {
+		out = append(out, text[at:m[0]]...)
+		out = s.match.ExpandString(out, s.template, text, m)
+		at = m[1]
 	}
-	v.message = fmt.Sprintf("%d replaced", hits)
+	return string(out) + text[at:], len(found)
 }

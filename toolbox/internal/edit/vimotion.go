@@ -20,24 +20,75 @@ type motion struct {
 
 // move finds out where a key leads; given says that a count was typed.
 func (v *vim) move(k rune, n int, given bool) motion {
+	switch k {
+	case 'f', 'F', 't', 'T', ';', ',':
+		return v.seek(k, n)
+	case '/', '?', 'n', 'N':
+		return v.searchKey(k)
+	}
+	m := v.moveByLines(k, n, given)
+	if !m.lines {
+		m = v.moveByCharacters(k, n)
+	}
+	m.to.row = max(0, min(m.to.row, len(v.lines)-1))
+	m.to.col = max(0, min(m.to.col, len(v.lines[m.to.row])))
+	if k == '$' {
+		m.to.col = max(0, len(v.lines[m.to.row])-1)
+	}
+	return m
+}
+
+// moveByLines has the keys after which an operator takes whole lines; without lines, it is none of them. What it
+// returns may lie outside of the text.
+func (v *vim) moveByLines(k rune, n int, given bool) motion {
+	m := motion{to: v.at, lines: true, ok: true}
+	switch k {
+	case 'j', terminal.Down, terminal.Ctrl('n'):
+		m.to, m.ok = place{v.at.row + n, v.want}, v.at.row+1 < len(v.lines)
+	case 'k', terminal.Up, terminal.Ctrl('p'):
+		m.to, m.ok = place{v.at.row - n, v.want}, v.at.row > 0
+	case '+', '\r', '\n':
+		m.to, m.ok = place{v.at.row + n, 0}, v.at.row+1 < len(v.lines)
+	case '-':
+		m.to, m.ok = place{v.at.row - n, 0}, v.at.row > 0
+	case 'G':
+		m.to.row = len(v.lines) - 1
+		if given {
+			m.to.row = n - 1
+		}
+	case 'g':
+		k, err := v.key()
+		m.to.row, m.ok = 0, err == nil && k == 'g'
+		if given {
+			m.to.row = n - 1
+		}
+	case 'H':
+		m.to.row = v.top
+	case terminal.Ctrl('f'), terminal.PageDown:
+		m.to.row = v.at.row + n*(v.rows-2)
+		v.top = min(v.top+n*(v.rows-2), len(v.lines)-1)
+	case terminal.Ctrl('b'), terminal.PageUp:
+		m.to.row = v.at.row - n*(v.rows-2)
+		v.top = max(0, v.top-n*(v.rows-2))
+	case terminal.Ctrl('d'):
+		m.to.row = v.at.row + v.rows/2
+	case terminal.Ctrl('u'):
+		m.to.row = v.at.row - v.rows/2
+	default:
+		m.lines = false
+	}
+	return m
+}
+
+// moveByCharacters has the keys after which an operator takes what lies between two characters. What it returns may
+// lie outside of the text.
+func (v *vim) moveByCharacters(k rune, n int) motion {
 	m := motion{to: v.at, ok: true}
 	switch k {
 	case 'h', terminal.Left, 8, 0x7f:
 		m.to.col = max(0, m.to.col-n)
 	case 'l', terminal.Right, ' ':
 		m.to.col = min(len(v.line()), m.to.col+n)
-	case 'j', terminal.Down, terminal.Ctrl('n'):
-		m.lines, m.to = true, place{v.at.row + n, v.want}
-		m.ok = v.at.row+1 < len(v.lines)
-	case 'k', terminal.Up, terminal.Ctrl('p'):
-		m.lines, m.to = true, place{v.at.row - n, v.want}
-		m.ok = v.at.row > 0
-	case '+', '\r', '\n':
-		m.lines, m.to = true, place{v.at.row + n, 0}
-		m.ok = v.at.row+1 < len(v.lines)
-	case '-':
-		m.lines, m.to = true, place{v.at.row - n, 0}
-		m.ok = v.at.row > 0
 	case '0', terminal.Home:
 		m.to.col = 0
 	case '^':
@@ -45,13 +96,6 @@ func (v *vim) move(k rune, n int, given bool) motion {
 	case '$', terminal.End:
 		m.to = place{v.at.row + n - 1, 1 << 30}
 		m.inclusive = true
-	case 'G':
-		m.lines, m.to.row = true, len(v.lines)-1
-		if given {
-			m.to.row = n - 1
-		}
-	case 'H':
-		m.lines, m.to.row = true, v.top
 	case 'w', 'W', 'b', 'B', 'e', 'E':
 		for range n {
 			next := v.word(m.to, k)
@@ -66,33 +110,8 @@ func (v *vim) move(k rune, n int, given bool) motion {
 	case '%':
 		m.to, m.ok = v.pair()
 		m.inclusive = true
-	case terminal.Ctrl('f'), terminal.PageDown:
-		m.lines, m.to.row = true, v.at.row+n*(v.rows-2)
-		v.top = min(v.top+n*(v.rows-2), len(v.lines)-1)
-	case terminal.Ctrl('b'), terminal.PageUp:
-		m.lines, m.to.row = true, v.at.row-n*(v.rows-2)
-		v.top = max(0, v.top-n*(v.rows-2))
-	case terminal.Ctrl('d'):
-		m.lines, m.to.row = true, v.at.row+v.rows/2
-	case terminal.Ctrl('u'):
-		m.lines, m.to.row = true, v.at.row-v.rows/2
-	case 'f', 'F', 't', 'T', ';', ',':
-		return v.seek(k, n)
-	case '/', '?', 'n', 'N':
-		return v.searchKey(k)
-	case 'g':
-		k, err := v.key()
-		m.lines, m.to.row, m.ok = true, 0, err == nil && k == 'g'
-		if given {
-			m.to.row = n - 1
-		}
 	default:
 		m.ok = false
-	}
-	m.to.row = max(0, min(m.to.row, len(v.lines)-1))
-	m.to.col = max(0, min(m.to.col, len(v.lines[m.to.row])))
-	if k == '$' {
-		m.to.col = max(0, len(v.lines[m.to.row])-1)
 	}
 	return m
 }

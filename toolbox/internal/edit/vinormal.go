@@ -19,13 +19,9 @@ func (v *vim) normal(k rune) {
 	if !fed {
 		v.typed = []rune{k}
 	}
-	n, given := 0, false
-	for k >= '1' && k <= '9' || k == '0' && given {
-		n, given = min(n*10+int(k-'0'), mostTimes), true
-		var err error
-		if k, err = v.key(); err != nil {
-			return
-		}
+	k, n, given, err := v.count(k)
+	if err != nil {
+		return
 	}
 	count := max(n, 1)
 	switch k {
@@ -67,6 +63,17 @@ func (v *vim) normal(k rune) {
 			}
 		}
 	}
+}
+
+// count reads the number that begins with a key, if one does, and the key behind it.
+func (v *vim) count(first rune) (k rune, n int, given bool, err error) {
+	for k = first; k >= '1' && k <= '9' || k == '0' && given; {
+		n, given = min(n*10+int(k-'0'), mostTimes), true
+		if k, err = v.key(); err != nil {
+			return 0, 0, false, err
+		}
+	}
+	return k, n, given, nil
 }
 
 // again repeats the last change.
@@ -112,35 +119,9 @@ func (v *vim) change(k rune, n int, given bool) bool {
 		v.feed = append([]rune{'c'}, v.feed...)
 		v.operate('c', n, given)
 	case 'r':
-		r, err := v.key()
-		if err != nil || r >= terminal.Up || v.at.col+n > len(v.line()) {
-			return true
-		}
-		v.remember()
-		if r == '\r' || r == '\n' { // one line end in the place of all that it replaces
-			v.cut(v.at, place{v.at.row, v.at.col + n}, false)
-			v.text([][]rune{{}, {}})
-			return true
-		}
-		line := slices.Clone(v.line())
-		for i := range n {
-			line[v.at.col+i] = r
-		}
-		v.set(v.at.row, line)
-		v.at.col += n - 1
+		v.replace(n)
 	case '~':
-		v.remember()
-		line := slices.Clone(v.line())
-		for range n {
-			if v.at.col < len(line) {
-				r := line[v.at.col]
-				if line[v.at.col] = unicode.ToUpper(r); line[v.at.col] == r {
-					line[v.at.col] = unicode.ToLower(r)
-				}
-				v.at.col++
-			}
-		}
-		v.set(v.at.row, line)
+		v.toggleCase(n)
 	case 'J':
 		v.remember()
 		for range max(1, n-1) {
@@ -159,6 +140,42 @@ func (v *vim) change(k rune, n int, given bool) bool {
 	return true
 }
 
+// replace is r: the key that follows stands in the place of n characters.
+func (v *vim) replace(n int) {
+	r, err := v.key()
+	if err != nil || r >= terminal.Up || v.at.col+n > len(v.line()) {
+		return
+	}
+	v.remember()
+	if r == '\r' || r == '\n' { // one line end in the place of all that it replaces
+		v.cut(v.at, place{v.at.row, v.at.col + n}, false)
+		v.text([][]rune{{}, {}})
+		return
+	}
+	line := slices.Clone(v.line())
+	for i := range n {
+		line[v.at.col+i] = r
+	}
+	v.set(v.at.row, line)
+	v.at.col += n - 1
+}
+
+// toggleCase is ~.
+func (v *vim) toggleCase(n int) {
+	v.remember()
+	line := slices.Clone(v.line())
+	for range n {
+		if v.at.col < len(line) {
+			r := line[v.at.col]
+			if line[v.at.col] = unicode.ToUpper(r); line[v.at.col] == r {
+				line[v.at.col] = unicode.ToLower(r)
+			}
+			v.at.col++
+		}
+	}
+	v.set(v.at.row, line)
+}
+
 func (v *vim) join() {
 	if v.at.row+1 >= len(v.lines) {
 		return
@@ -173,94 +190,6 @@ func (v *vim) join() {
 	}
 	v.set(v.at.row, append(left, right...))
 	v.lines = slices.Delete(slices.Clone(v.lines), v.at.row+1, v.at.row+2)
-}
-
-// operate is d, c, y, > or < with the motion, or the same key, that follows.
-func (v *vim) operate(op rune, n int, given bool) {
-	k, err := v.key()
-	if err != nil {
-		return
-	}
-	more, again := 0, false
-	for k >= '1' && k <= '9' || k == '0' && again {
-		more, again = min(more*10+int(k-'0'), mostTimes), true
-		if k, err = v.key(); err != nil {
-			return
-		}
-	}
-	if again {
-		n, given = min(n*more, mostTimes), true
-	}
-	from, m := v.at, motion{}
-	switch {
-	case k == op:
-		m = motion{to: place{min(v.at.row+n, len(v.lines)) - 1, 0}, lines: true, ok: true}
-	case op == 'c' && (k == 'w' || k == 'W') && class(v.char(v.at), k == 'W') != 0:
-		m = v.move(k+'e'-'w', n, given) // cw leaves the blanks behind the word
-		if class(v.char(place{from.row, from.col + 1}), k == 'W') != class(v.char(from), k == 'W') && n == 1 {
-			m.to = from // a word of one letter
-		}
-	default:
-		m = v.move(k, n, given)
-		if (k == 'w' || k == 'W') && m.to.row > from.row { // not over the line's end
-			m.to = place{from.row, len(v.line())}
-		}
-	}
-	if !m.ok {
-		return
-	}
-	to := m.to
-	if to.row < from.row || to.row == from.row && to.col < from.col {
-		from, to = to, from
-	}
-	if m.inclusive && !m.lines {
-		to.col = min(to.col+1, len(v.lines[to.row]))
-	}
-	if op == 'y' {
-		v.copy(from, to, m.lines)
-		if !m.lines {
-			v.at = from
-		} else {
-			v.at.row = from.row
-		}
-		return
-	}
-	v.remember()
-	switch op {
-	case '>', '<':
-		v.shift(from.row, to.row, op == '>')
-	case 'c':
-		if m.lines {
-			v.copy(from, to, true)
-			v.lines = slices.Replace(slices.Clone(v.lines), from.row, to.row+1, []rune{})
-			v.at = place{from.row, 0}
-		} else {
-			v.cut(from, to, false)
-		}
-		v.inserting()
-	default:
-		v.cut(from, to, m.lines)
-	}
-}
-
-func (v *vim) shift(from, to int, right bool) {
-	for r := from; r <= to; r++ {
-		line := v.lines[r]
-		switch {
-		case right && len(line) > 0:
-			line = append([]rune{'\t'}, line...)
-		case !right && len(line) > 0 && line[0] == '\t':
-			line = slices.Clone(line[1:])
-		case !right:
-			n := 0
-			for n < min(8, len(line)) && line[n] == ' ' {
-				n++
-			}
-			line = slices.Clone(line[n:])
-		}
-		v.set(r, line)
-	}
-	v.at = place{from, 0}
 }
 
 // copy takes text for p.
