@@ -42,8 +42,29 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 	if at < 0 || len(text) == at {
 		return nil, fmt.Errorf("mode %q is neither octal nor as u+rx,go-w", text)
 	}
-	var who uint32
-	for _, w := range text[:at] {
+	who, err := parseWho(text[:at], umask)
+	if err != nil {
+		return nil, fmt.Errorf("mode %q: %w", text, err)
+	}
+	p, err := parsePermissions(text[at+1:])
+	if err != nil {
+		return nil, fmt.Errorf("mode %q: %w", text, err)
+	}
+	return func(old uint32, dir bool) uint32 {
+		b := p.of(old, dir) & (who | 0o1000)
+		switch text[at] {
+		case '+':
+			return old | b
+		case '-':
+			return old &^ b
+		}
+		return old&^(who&0o777) | b
+	}, nil
+}
+
+// parseWho reads the letters before the operator: the bits that a clause may change.
+func parseWho(text string, umask uint32) (who uint32, err error) {
+	for _, w := range text {
 		switch w {
 		case 'u':
 			who |= 0o4700
@@ -54,54 +75,60 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 		case 'a':
 			who |= 0o7777
 		default:
-			return nil, fmt.Errorf("mode %q: %q is not one of u, g, o, a", text, w)
+			return 0, fmt.Errorf("%q is not one of u, g, o, a", w)
 		}
 	}
-	if at == 0 {
+	if text == "" {
 		who = 0o7777 &^ umask
 	}
-	var bits, from uint32 // from: whose rights are taken, as g=u does
-	maybeX := false
-	for _, p := range text[at+1:] {
+	return who, nil
+}
+
+// permissions are the letters behind the operator.
+type permissions struct {
+	bits uint32
+	from uint32 // whose rights are taken, as g=u does
+	dirX bool   // X: x for folders, and for what has one already
+}
+
+func parsePermissions(text string) (out permissions, err error) {
+	for _, p := range text {
 		switch p {
 		case 'r':
-			bits |= 0o444
+			out.bits |= 0o444
 		case 'w':
-			bits |= 0o222
+			out.bits |= 0o222
 		case 'x':
-			bits |= 0o111
+			out.bits |= 0o111
 		case 's':
-			bits |= 0o6000
+			out.bits |= 0o6000
 		case 't':
-			bits |= 0o1000
+			out.bits |= 0o1000
 		case 'X':
-			maybeX = true
+			out.dirX = true
 		case 'u':
-			from |= 0o700
+			out.from |= 0o700
 		case 'g':
-			from |= 0o070
+			out.from |= 0o070
 		case 'o':
-			from |= 0o007
+			out.from |= 0o007
 		default:
-			return nil, fmt.Errorf("mode %q: %q is not one of r, w, x, X, s, t, u, g, o", text, p)
+			return permissions{}, fmt.Errorf("%q is not one of r, w, x, X, s, t, u, g, o", p)
 		}
 	}
-	return func(old uint32, dir bool) uint32 {
-		b := bits
-		if maybeX && (dir || old&0o111 != 0) {
-			b |= 0o111
-		}
-		for _, shift := range []int{0, 3, 6} {
-			b |= (old & from >> shift & 7) * 0o111
-		}
-		switch b &= who | 0o1000; text[at] {
-		case '+':
-			return old | b
-		case '-':
-			return old &^ b
-		}
-		return old&^(who&0o777) | b
-	}, nil
+	return out, nil
+}
+
+// of are the bits that the permissions mean for a file that has old ones.
+func (p permissions) of(old uint32, dir bool) uint32 {
+	b := p.bits
+	if p.dirX && (dir || old&0o111 != 0) {
+		b |= 0o111
+	}
+	for _, shift := range []int{0, 3, 6} {
+		b |= (old & p.from >> shift & 7) * 0o111
+	}
+	return b
 }
 
 // specialBits are the bits that Go numbers otherwise than the kernel.

@@ -128,7 +128,7 @@ func (t *tarrer) create(file, dir string, zip bool) (err error) {
 	p.Skip = func(name string, info fs.FileInfo) bool { return os.SameFile(info, self) || t.excluded(name) }
 	p.Saw = func(h *tar.Header) {
 		if t.verbose > 0 && file != "-" {
-			t.line(h)
+			t.line(h, t.verbose > 1)
 		} else if t.verbose > 0 {
 			fmt.Fprintln(t.Err, h.Name)
 		}
@@ -153,8 +153,9 @@ func (t *tarrer) excluded(name string) bool {
 	})
 }
 
-func (t *tarrer) line(h *tar.Header) {
-	if t.verbose < 2 {
+// line prints a file's name, or all about it.
+func (t *tarrer) line(h *tar.Header, details bool) {
+	if !details {
 		t.Println(h.Name)
 		return
 	}
@@ -191,34 +192,20 @@ func unzip(in io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
+// read lists or extracts an archive.
 func (t *tarrer) read(in io.Reader, list bool) error {
-	plain, err := unzip(in)
+	archive, err := openArchive(in)
 	if err != nil {
 		return err
 	}
-	b := bufio.NewReader(plain)
-	if _, err := b.Peek(1); err == io.EOF {
-		return errors.New("the archive is empty")
-	}
-	archive := tar.NewReader(b)
 	var u *copying.Unpacker
 	if !list && !t.stdout {
-		here, err := os.Getwd()
-		if err != nil {
-			return err
-		}
-		if u, err = copying.NewUnpacker("/", here); err != nil {
+		if u, err = t.unpacker(); err != nil {
 			return err
 		}
 		defer u.Close()
-		u.Owners = t.owners && syscall.Geteuid() == 0
 	}
-	mask := int64(0)
-	if t.umask {
-		was := syscall.Umask(0)
-		syscall.Umask(was)
-		mask = int64(was)
-	}
+	mask := t.mask()
 	hit := map[string]bool{}
 	for {
 		h, err := archive.Next()
@@ -231,25 +218,14 @@ func (t *tarrer) read(in io.Reader, list bool) error {
 		if !t.wanted(h.Name, hit) || t.excluded(strings.TrimSuffix(h.Name, "/")) || !t.shorten(h) {
 			continue
 		}
-		if list || t.verbose > 0 && !t.stdout {
-			if list {
-				t.verbose++
-			}
-			t.line(h)
-			if list {
-				t.verbose--
-			}
-		}
-		h.Mode &^= mask
-		if t.touch {
-			h.ModTime = time.Time{}
-		}
 		switch {
 		case list:
+			t.line(h, t.verbose > 0)
+			continue
 		case t.stdout:
 			_, err = io.Copy(t.Out, archive)
 		default:
-			err = u.Put(h, archive)
+			err = t.extract(u, h, archive, mask)
 		}
 		if err != nil {
 			t.Warn(err)
@@ -264,6 +240,53 @@ func (t *tarrer) read(in io.Reader, list bool) error {
 		return u.Finish()
 	}
 	return nil
+}
+
+// openArchive finds out how an archive is compressed. An empty one is an error.
+func openArchive(in io.Reader) (*tar.Reader, error) {
+	plain, err := unzip(in)
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewReader(plain)
+	if _, err := b.Peek(1); err == io.EOF {
+		return nil, errors.New("the archive is empty")
+	}
+	return tar.NewReader(b), nil
+}
+
+// unpacker puts files into this folder.
+func (t *tarrer) unpacker() (*copying.Unpacker, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	u, err := copying.NewUnpacker("/", here)
+	if err != nil {
+		return nil, err
+	}
+	u.Owners = t.owners && syscall.Geteuid() == 0
+	return u, nil
+}
+
+// mask has the rights that files do not get.
+func (t *tarrer) mask() int64 {
+	if !t.umask {
+		return 0
+	}
+	return int64(currentUmask())
+}
+
+// extract makes one file of an archive.
+func (t *tarrer) extract(u *copying.Unpacker, h *tar.Header, content io.Reader, mask int64) error {
+	if t.verbose > 0 {
+		t.line(h, t.verbose > 1)
+	}
+	h.Mode &^= mask
+	if t.touch {
+		h.ModTime = time.Time{}
+	}
+	return u.Put(h, content)
 }
 
 func (t *tarrer) wanted(name string, hit map[string]bool) bool {
