@@ -3,6 +3,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -69,75 +70,103 @@ type tlsClient struct {
 	protocols        string
 }
 
-func sClient(c *applet.Call) error {
-	t := &tlsClient{Call: c, conf: &tls.Config{}}
-	connect := c.String(",connect", "HOST:PORT", "", "where to connect to; also as the argument")
-	name := c.String(",servername", "NAME", "", "the name to ask for (SNI); default: the host")
-	plain := c.Bool(",noservername", "ask for no name")
-	verifyName := c.String(",verify_hostname", "NAME", "",
+// tlsFlags are the flags of s_client that are not a part of the configuration as they stand.
+type tlsFlags struct {
+	connect, name, verifyName, ca, cert, key, alpn *string
+	plain, show, strict, brief, quiet, proceeds    *bool
+}
+
+func (t *tlsClient) flags() (f tlsFlags) {
+	f.connect = t.String(",connect", "HOST:PORT", "", "where to connect to; also as the argument")
+	f.name = t.String(",servername", "NAME", "", "the name to ask for (SNI); default: the host")
+	f.plain = t.Bool(",noservername", "ask for no name")
+	f.verifyName = t.String(",verify_hostname", "NAME", "",
 		"the name that the certificate must have; default: that of -servername, or the host")
-	ca := c.String(",CAfile", "FILE", "",
+	f.ca = t.String(",CAfile", "FILE", "",
 		"certificates of authorities; default: those of this file system, and the cluster's")
-	cert, key := c.String(",cert", "FILE", "", "a certificate to show to the server"),
-		c.String(",key", "FILE", "", "its key; default: the same file")
-	show := c.Bool(",showcerts", "print all certificates, not only the server's own")
-	strict := c.Bool(",verify_return_error", "end with 1 if the certificate is not right")
-	brief, quiet := c.Bool(",brief", "a few lines only"), c.Bool(",quiet", "as -brief")
-	proceeds := c.Bool(",ign_eof", "go on after the end of input until the server ends")
-	c.String(",starttls", "PROTOCOL", "", "not known here")
-	c.String(",verify", "DEPTH", "", "does nothing: it is always checked")
-	c.Do("4", "IPv4 only", func() { t.protocols = "4" })
-	c.Do("6", "IPv6 only", func() { t.protocols = "6" })
-	alpn := c.String(",alpn", "LIST", "", "protocols to offer, for example h2,http/1.1")
+	f.cert = t.String(",cert", "FILE", "", "a certificate to show to the server")
+	f.key = t.String(",key", "FILE", "", "its key; default: the same file")
+	f.show = t.Bool(",showcerts", "print all certificates, not only the server's own")
+	f.strict = t.Bool(",verify_return_error", "end with 1 if the certificate is not right")
+	f.brief, f.quiet = t.Bool(",brief", "a few lines only"), t.Bool(",quiet", "as -brief")
+	f.proceeds = t.Bool(",ign_eof", "go on after the end of input until the server ends")
+	t.String(",starttls", "PROTOCOL", "", "not known here")
+	t.String(",verify", "DEPTH", "", "does nothing: it is always checked")
+	t.Do("4", "IPv4 only", func() { t.protocols = "4" })
+	t.Do("6", "IPv6 only", func() { t.protocols = "6" })
+	f.alpn = t.String(",alpn", "LIST", "", "protocols to offer, for example h2,http/1.1")
 	for i, flag := range []string{"tls1", "tls1_1", "tls1_2", "tls1_3"} {
 		version := tls.VersionTLS10 + uint16(i)
-		c.Do(","+flag, "only "+tls.VersionName(version),
+		t.Do(","+flag, "only "+tls.VersionName(version),
 			func() { t.conf.MinVersion, t.conf.MaxVersion = version, version })
 	}
-	c.Do(",no_tls1_3", "at most TLS 1.2", func() { t.conf.MaxVersion = tls.VersionTLS12 })
-	for i, a := range c.Args {
+	t.Do(",no_tls1_3", "at most TLS 1.2", func() { t.conf.MaxVersion = tls.VersionTLS12 })
+	return f
+}
+
+// refuseStartTLS says so before flags are parsed, which would find other faults first.
+func refuseStartTLS(args []string) error {
+	for i, a := range args {
 		if a == "--starttls" || strings.HasPrefix(a, "--starttls=") {
 			return applet.Usage("-starttls is not known here (%q): only servers that begin with TLS",
-				strings.Join(c.Args[i:min(len(c.Args), i+2)], " "))
+				strings.Join(args[i:min(len(args), i+2)], " "))
 		}
+	}
+	return nil
+}
+
+// address is where to connect to, and the host in it; the port is 443 where none is given.
+func (f tlsFlags) address(args []string) (addr, host string, err error) {
+	addr = *f.connect
+	if len(args) == 1 {
+		addr = args[0]
+	}
+	if addr == "" {
+		return "", "", applet.Usage("-connect HOST:PORT is missing")
+	}
+	if host, _, err = net.SplitHostPort(addr); err != nil {
+		return net.JoinHostPort(strings.Trim(addr, "[]"), "443"), addr, nil
+	}
+	return addr, host, nil
+}
+
+// configure puts into a configuration what the flags say of it.
+func (f tlsFlags) configure(conf *tls.Config, host string) error {
+	if conf.ServerName = *f.name; *f.name == "" && !*f.plain {
+		conf.ServerName = host
+	}
+	if *f.alpn != "" {
+		conf.NextProtos = strings.Split(*f.alpn, ",")
+	}
+	if *f.cert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(*f.cert, cmp.Or(*f.key, *f.cert))
+	if err != nil {
+		return err
+	}
+	conf.Certificates = []tls.Certificate{pair}
+	return nil
+}
+
+func sClient(c *applet.Call) error {
+	t := &tlsClient{Call: c, conf: &tls.Config{}}
+	f := t.flags()
+	if err := refuseStartTLS(c.Args); err != nil {
+		return err
 	}
 	if err := c.Parse(0, 1); err != nil {
 		return err
 	}
-	if len(c.Args) == 1 {
-		*connect = c.Args[0]
-	}
-	if *connect == "" {
-		return applet.Usage("-connect HOST:PORT is missing")
-	}
-	host, _, err := net.SplitHostPort(*connect)
+	addr, host, err := f.address(c.Args)
 	if err != nil {
-		host = *connect
-		*connect = net.JoinHostPort(strings.Trim(*connect, "[]"), "443")
+		return err
 	}
-	t.chain, t.brief, t.strict, t.proceeds = *show, *brief || *quiet, *strict, *proceeds
-	if t.conf.ServerName = *name; *name == "" && !*plain {
-		t.conf.ServerName = host
+	if err := f.configure(t.conf, host); err != nil {
+		return err
 	}
-	if *alpn != "" {
-		t.conf.NextProtos = strings.Split(*alpn, ",")
-	}
-	if *cert != "" {
-		if *key == "" {
-			key = cert
-		}
-		pair, err := tls.LoadX509KeyPair(*cert, *key)
-		if err != nil {
-			return err
-		}
-		t.conf.Certificates = []tls.Certificate{pair}
-	}
-	if *verifyName == "" {
-		if *verifyName = *name; *name == "" {
-			*verifyName = host
-		}
-	}
-	return t.run(*connect, *verifyName, *ca)
+	t.chain, t.brief, t.strict, t.proceeds = *f.show, *f.brief || *f.quiet, *f.strict, *f.proceeds
+	return t.run(addr, cmp.Or(*f.verifyName, *f.name, host), *f.ca)
 }
 
 // run connects, tells, and carries bytes. The certificate is looked at after the handshake, so that a bad one is shown
