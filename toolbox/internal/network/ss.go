@@ -27,21 +27,36 @@ func ss(c *applet.Call) error { return sockets(c, false) }
 
 func netstat(c *applet.Call) error { return sockets(c, true) }
 
-func sockets(c *applet.Call, old bool) error {
-	tcp, udp, unixes := c.Bool("t,tcp", "TCP"), c.Bool("u,udp", "UDP"), c.Bool("x,unix", "unix sockets")
-	raw := c.Bool("w,raw", "raw sockets")
-	listening, all := c.Bool("l,listening", "those that listen only"), c.Bool("a,all", "those that listen too")
-	holders := c.Bool("p,processes", "the processes that have them")
+// socketFlags are the flags of ss and netstat.
+type socketFlags struct {
+	tcp, udp, raw, unix, four, six *bool
+	listening, all                 *bool
+	holders, extra, bare           *bool
+	summary, route                 *bool
+}
+
+func newSocketFlags(c *applet.Call, old bool) (f socketFlags) {
+	f.tcp, f.udp, f.unix = c.Bool("t,tcp", "TCP"), c.Bool("u,udp", "UDP"), c.Bool("x,unix", "unix sockets")
+	f.raw = c.Bool("w,raw", "raw sockets")
+	f.listening = c.Bool("l,listening", "those that listen only")
+	f.all = c.Bool("a,all", "those that listen too")
+	f.holders = c.Bool("p,processes", "the processes that have them")
 	c.Bool("n,numeric", "does nothing: numbers are never names")
-	extra := c.Bool("e,extended", "users and inodes too")
-	four, six := c.Bool("4,ipv4", "IPv4 only"), c.Bool("6,ipv6", "IPv6 only")
-	bare := c.Bool("H,no-header", "no title")
+	f.extra = c.Bool("e,extended", "users and inodes too")
+	f.four, f.six = c.Bool("4,ipv4", "IPv4 only"), c.Bool("6,ipv6", "IPv6 only")
+	f.bare = c.Bool("H,no-header", "no title")
 	c.Bool("o,options", "does nothing")
-	summary := c.Bool("s,summary", "only how many there are")
-	var route *bool
+	f.summary = c.Bool("s,summary", "only how many there are")
+	f.route = new(bool)
 	if old {
-		route = c.Bool("r,route", "the routes")
+		f.route = c.Bool("r,route", "the routes")
 	}
+	return f
+}
+
+// sockets is ss, or the old netstat, which shows no unix sockets unless they are asked for.
+func sockets(c *applet.Call, old bool) error {
+	f := newSocketFlags(c, old)
 	if err := c.Parse(0, map[bool]int{false: -1, true: 0}[old]); err != nil {
 		return err
 	}
@@ -50,59 +65,74 @@ func sockets(c *applet.Call, old bool) error {
 		return err
 	}
 	if match.states != nil { // as ss has it: states name what is wanted
-		*all = true
+		*f.all = true
 	}
-	if *summary {
+	switch {
+	case *f.summary:
 		return countSockets(c)
-	}
-	if route != nil && *route {
+	case *f.route:
 		return showRoutes(c, "", 0)
 	}
-	if !*tcp && !*udp && !*unixes && !*raw {
-		*tcp, *udp, *unixes = true, true, !old
+	if !*f.tcp && !*f.udp && !*f.unix && !*f.raw {
+		*f.tcp, *f.udp, *f.unix = true, true, !old
 	}
-	var list []socket
+	printTable(c, f.rows(f.read(), match))
+	return nil
+}
+
+// read reads the sockets of the kinds that are asked for.
+func (f socketFlags) read() (list []socket) {
 	for _, k := range []struct {
 		want bool
 		kind string
-	}{{*tcp, "tcp"}, {*udp, "udp"}, {*raw, "raw"}} {
-		if k.want && !*six {
+	}{{*f.tcp, "tcp"}, {*f.udp, "udp"}, {*f.raw, "raw"}} {
+		if k.want && !*f.six {
 			list = append(list, inet(k.kind, k.kind)...)
 		}
-		if k.want && !*four {
+		if k.want && !*f.four {
 			list = append(list, inet(k.kind, k.kind+"6")...)
 		}
 	}
-	if *unixes {
+	if *f.unix {
 		list = append(list, unixSockets()...)
 	}
+	return list
+}
+
+// shows says whether a socket is shown by the state that it is in.
+func (f socketFlags) shows(s socket) bool {
+	if s.state == "LISTEN" || s.state == "UNCONN" {
+		return *f.listening || *f.all
+	}
+	return !*f.listening
+}
+
+// rows are the cells of the table: its titles, and a row for each socket that is shown.
+func (f socketFlags) rows(list []socket, match matcher) (rows [][]string) {
 	var owners map[uint64][]procs.Holder
-	if *holders {
+	if *f.holders {
 		owners = procs.Sockets()
 	}
-	rows := [][]string{}
-	if !*bare {
+	if !*f.bare {
 		rows = append(rows, []string{"Netid", "State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port"})
-		if *holders {
+		if *f.holders {
 			rows[0] = append(rows[0], "Process")
 		}
 	}
 	for _, s := range list {
-		listens := s.state == "LISTEN" || s.state == "UNCONN"
-		if *listening && !listens || !*listening && !*all && listens || !match.has(s) {
+		if !f.shows(s) || !match.has(s) {
 			continue
 		}
 		row := []string{s.kind, s.state, fmt.Sprint(s.receive), fmt.Sprint(s.send), s.local, s.peer}
-		if *holders {
+		if *f.holders {
 			row = append(row, who(owners[s.inode]))
 		}
-		if *extra {
+		if *f.extra {
 			row = append(row, fmt.Sprintf("uid:%d ino:%d", s.uid, s.inode))
 		}
 		rows = append(rows, row)
 	}
-	printTable(c, rows)
-	return nil
+	return rows
 }
 
 // printTable makes columns no wider than they must be, so that lines fit on a terminal. The third and fourth are
