@@ -22,20 +22,24 @@ type space struct {
 	kind       int
 }
 
-// nsenter runs a command in the namespaces of another process.
-func (r runner) nsenter(c *applet.Call) error {
-	c.Posix()
-	// In the order in which they are to be entered: a user namespace gives the right to the others, mount comes last.
-	spaces := []space{
+// spaces are the kinds of namespaces, in the order in which they are to be entered: a user namespace gives the right to
+// the others, mount comes last.
+func spaces() []space {
+	return []space{
 		{"U,user", "user", unix.CLONE_NEWUSER}, {"C,cgroup", "cgroup", unix.CLONE_NEWCGROUP},
 		{"i,ipc", "ipc", unix.CLONE_NEWIPC},
 		{"u,uts", "uts", unix.CLONE_NEWUTS}, {"n,net", "net", unix.CLONE_NEWNET}, {"p,pid", "pid", unix.CLONE_NEWPID},
 		{"m,mount", "mnt", unix.CLONE_NEWNS},
 	}
+}
+
+// nsenter runs a command in the namespaces of another process.
+func (r runner) nsenter(c *applet.Call) error {
+	c.Posix()
 	target := c.Int("t,target", "PID", 0, "the process")
 	all := c.Bool("a,all", "all its namespaces but that of users")
 	want := map[string]*bool{}
-	for _, s := range spaces {
+	for _, s := range spaces() {
 		want[s.file] = c.Bool(s.flag, "enter its "+s.file+" namespace")
 	}
 	dir := c.Bool("w,wd", "go to its folder")
@@ -63,33 +67,16 @@ func (r runner) nsenter(c *applet.Call) error {
 			return err
 		}
 	}
-	type entry struct {
-		space
-		fd int
-	}
-	var enter []entry
-	for _, s := range spaces {
-		if !*want[s.file] && (!*all || s.file == "user" || same(proc, s.file)) {
-			continue
-		}
-		fd, err := unix.Open(proc+"/ns/"+s.file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("the %s namespace of process %d cannot be opened (needs CAP_SYS_PTRACE for another user's process): %w", s.file, *target, err)
-		}
-		enter = append(enter, entry{s, fd})
+	namespaces, err := openNamespaces(*target, func(s space) bool {
+		return *want[s.file] || *all && s.file != "user" && !same(proc, s.file)
+	})
+	if err != nil {
+		return err
 	}
 	runtime.LockOSThread() // namespaces are a thread's; the command is started by this one
-	for _, e := range enter {
-		if e.kind == unix.CLONE_NEWNS || e.kind == unix.CLONE_NEWUSER {
-			if err := unix.Unshare(unix.CLONE_FS); err != nil { // root and folder are shared among threads
-				return err
-			}
-		}
-		if err := unix.Setns(e.fd, e.kind); err != nil {
-			if errors.Is(err, unix.EPERM) {
-				return fmt.Errorf("the %s namespace may not be entered (needs CAP_SYS_ADMIN, and CAP_SYS_CHROOT for mnt): %w", e.file, err)
-			}
-			return fmt.Errorf("enter the %s namespace: %w", e.file, err)
+	for _, n := range namespaces {
+		if err := n.enter(); err != nil {
+			return err
 		}
 	}
 	if folder != nil {
@@ -98,6 +85,46 @@ func (r runner) nsenter(c *applet.Call) error {
 		}
 	}
 	return r.inside(c, self, *want["pid"] || *all)
+}
+
+// namespace is an open namespace of a process.
+type namespace struct {
+	space
+	fd int
+}
+
+// openNamespaces opens those namespaces of a process that are wanted, in the order in which they are to be entered.
+func openNamespaces(pid int, wanted func(space) bool) (list []namespace, err error) {
+	for _, s := range spaces() {
+		if !wanted(s) {
+			continue
+		}
+		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, s.file), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil,
+				fmt.Errorf("the %s namespace of process %d cannot be opened (needs CAP_SYS_PTRACE for another user's process): %w", s.file, pid, err)
+		}
+		list = append(list, namespace{s, fd})
+	}
+	return list, nil
+}
+
+// enter takes this thread into a namespace.
+func (n namespace) enter() error {
+	if n.kind == unix.CLONE_NEWNS || n.kind == unix.CLONE_NEWUSER {
+		if err := unix.Unshare(unix.CLONE_FS); err != nil { // root and folder are shared among threads
+			return err
+		}
+	}
+	err := unix.Setns(n.fd, n.kind)
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("the %s namespace may not be entered (needs CAP_SYS_ADMIN, and CAP_SYS_CHROOT for mnt): %w",
+			n.file, err)
+	case err != nil:
+		return fmt.Errorf("enter the %s namespace: %w", n.file, err)
+	}
+	return nil
 }
 
 // inside starts the command; a PID namespace is entered by children only.

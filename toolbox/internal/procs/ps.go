@@ -249,38 +249,24 @@ func top(c *applet.Call) error {
 	if err := c.Parse(0, 0); err != nil {
 		return err
 	}
-	rows := 1 << 30
-	if size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err == nil && !*batch {
-		rows = max(int(size.Row)-5, 5)
-	} else {
+	rows, columns := 1<<30, 0
+	if size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err != nil {
 		*batch = true
-	}
-	columns := 0
-	if size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err == nil {
-		columns = int(size.Col)
+	} else if columns = int(size.Col); !*batch {
+		rows = max(int(size.Row)-5, 5)
 	}
 	keys := make(chan byte, 1)
 	if !*batch {
 		restore := rawKeys(keys)
 		defer restore()
 	}
-	before, at := map[int]time.Duration{}, time.Time{}
+	meter := cpuMeter{before: map[int]time.Duration{}}
 	for round := 1; ; round++ {
 		list, err := All()
 		if err != nil {
 			return err
 		}
-		now := time.Now()
-		used := map[int]float64{}
-		for _, p := range list {
-			if old, ok := before[p.PID]; ok {
-				used[p.PID] = 100 * (p.CPU - old).Seconds() / now.Sub(at).Seconds()
-			} else if at.IsZero() {
-				used[p.PID] = 100 * p.CPU.Seconds() / max(now.Sub(p.Start).Seconds(), 0.01)
-			}
-			before[p.PID] = p.CPU
-		}
-		at = now
+		used := meter.used(list, time.Now())
 		slices.SortStableFunc(list, func(a, b *Proc) int {
 			if *byMemory {
 				return int((b.RSS - a.RSS) / 1024)
@@ -307,6 +293,27 @@ func top(c *applet.Call) error {
 		case <-time.After(time.Duration(*delay * float64(time.Second))):
 		}
 	}
+}
+
+// cpuMeter computes how busy processes are from what they had used before.
+type cpuMeter struct {
+	before map[int]time.Duration // by process ID
+	at     time.Time             // when that was; zero at first
+}
+
+// used is the percentage of a CPU that each process has used since the last time, or, the first time, since it started.
+func (m *cpuMeter) used(list []*Proc, now time.Time) map[int]float64 {
+	used := map[int]float64{}
+	for _, p := range list {
+		if old, ok := m.before[p.PID]; ok {
+			used[p.PID] = 100 * (p.CPU - old).Seconds() / now.Sub(m.at).Seconds()
+		} else if m.at.IsZero() {
+			used[p.PID] = 100 * p.CPU.Seconds() / max(now.Sub(p.Start).Seconds(), 0.01)
+		}
+		m.before[p.PID] = p.CPU
+	}
+	m.at = now
+	return used
 }
 
 func drawTop(c *applet.Call, list []*Proc, used map[int]float64, all, columns int, batch bool) {

@@ -37,44 +37,59 @@ func stty(c *applet.Call) error {
 		switch word := c.Args[i]; word {
 		case "size":
 			c.Println(size.Row, size.Col)
-			continue
 		case "rows", "cols", "columns":
 			if i++; i == len(c.Args) {
 				return applet.Usage("%s: how many?", word)
 			}
-			n, err := strconv.ParseUint(c.Args[i], 10, 16)
-			if err != nil {
-				return applet.Usage("%s: %q is not a number", word, c.Args[i])
-			}
-			if word == "rows" {
-				size.Row = uint16(n)
-			} else {
-				size.Col = uint16(n)
-			}
-			if err := unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, size); err != nil {
+			if err := resize(size, word, c.Args[i]); err != nil {
 				return err
 			}
-			continue
-		case "echo":
-			mode.Lflag |= unix.ECHO
-		case "-echo":
-			mode.Lflag &^= unix.ECHO
-		case "sane", "-raw", "cooked":
-			mode.Iflag |= unix.BRKINT | unix.ICRNL | unix.IXON
-			mode.Oflag |= unix.OPOST | unix.ONLCR
-			mode.Lflag |= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
-		case "raw":
-			mode.Iflag &^= unix.BRKINT | unix.ICRNL | unix.IXON
-			mode.Oflag &^= unix.OPOST
-			mode.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
 		default:
-			return applet.Usage("there is no setting %q here: size, rows N, cols N, echo, -echo, raw, -raw, sane", word)
-		}
-		if err := unix.IoctlSetTermios(0, unix.TCSETS, mode); err != nil {
-			return err
+			if !change(mode, word) {
+				return applet.Usage("there is no setting %q here: size, rows N, cols N, echo, -echo, raw, -raw, sane",
+					word)
+			}
+			if err := unix.IoctlSetTermios(0, unix.TCSETS, mode); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// resize sets the rows or the columns of the terminal.
+func resize(size *unix.Winsize, what, number string) error {
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil {
+		return applet.Usage("%s: %q is not a number", what, number)
+	}
+	if what == "rows" {
+		size.Row = uint16(n)
+	} else {
+		size.Col = uint16(n)
+	}
+	return unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, size)
+}
+
+// change makes of a mode what a setting means; false if there is no such setting.
+func change(mode *unix.Termios, setting string) bool {
+	switch setting {
+	case "echo":
+		mode.Lflag |= unix.ECHO
+	case "-echo":
+		mode.Lflag &^= unix.ECHO
+	case "sane", "-raw", "cooked":
+		mode.Iflag |= unix.BRKINT | unix.ICRNL | unix.IXON
+		mode.Oflag |= unix.OPOST | unix.ONLCR
+		mode.Lflag |= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
+	case "raw":
+		mode.Iflag &^= unix.BRKINT | unix.ICRNL | unix.IXON
+		mode.Oflag &^= unix.OPOST
+		mode.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
+	default:
+		return false
+	}
+	return true
 }
 
 // sign is the minus of a mode that is off.
