@@ -112,34 +112,6 @@ func (e *editor) handle(key rune) (line string, done bool, err error) {
 			return "", true, io.EOF
 		}
 		e.remove(e.at, e.at+1)
-	case terminal.Delete:
-		e.remove(e.at, e.at+1)
-	case 0x7f, 8:
-		e.remove(e.at-1, e.at)
-	case terminal.Left, terminal.Ctrl('b'):
-		e.move(e.at - 1)
-	case terminal.Right, terminal.Ctrl('f'):
-		e.move(e.at + 1)
-	case terminal.Home, terminal.Ctrl('a'):
-		e.move(0)
-	case terminal.End, terminal.Ctrl('e'):
-		e.move(len(e.text))
-	case terminal.WordLeft:
-		e.move(e.wordLeft(false))
-	case terminal.WordRight:
-		e.move(e.wordRight())
-	case terminal.WordCut:
-		e.take(e.at, e.wordRight())
-	case terminal.WordBack:
-		e.take(e.wordLeft(false), e.at)
-	case terminal.Ctrl('w'):
-		e.take(e.wordLeft(true), e.at)
-	case terminal.Ctrl('k'):
-		e.take(e.at, len(e.text))
-	case terminal.Ctrl('u'):
-		e.take(0, e.at)
-	case terminal.Ctrl('y'):
-		e.insert(e.cut)
 	case terminal.Ctrl('l'):
 		fmt.Fprint(e.out, "\x1b[H\x1b[2J")
 		e.row = 0
@@ -153,11 +125,57 @@ func (e *editor) handle(key rune) (line string, done bool, err error) {
 	case '\t':
 		e.tab()
 	default:
-		if key >= ' ' && key <= unicode.MaxRune {
+		if !e.motion(key) && !e.deletion(key) && key >= ' ' && key <= unicode.MaxRune {
 			e.insert([]rune{key})
 		}
 	}
 	return "", false, nil
+}
+
+// motion has the keys that move the cursor within the line; false if the key is none of them.
+func (e *editor) motion(key rune) bool {
+	switch key {
+	case terminal.Left, terminal.Ctrl('b'):
+		e.move(e.at - 1)
+	case terminal.Right, terminal.Ctrl('f'):
+		e.move(e.at + 1)
+	case terminal.Home, terminal.Ctrl('a'):
+		e.move(0)
+	case terminal.End, terminal.Ctrl('e'):
+		e.move(len(e.text))
+	case terminal.WordLeft:
+		e.move(e.wordLeft(false))
+	case terminal.WordRight:
+		e.move(e.wordRight())
+	default:
+		return false
+	}
+	return true
+}
+
+// deletion has the keys that take text away, and the one that puts it back; false if the key is none of them.
+func (e *editor) deletion(key rune) bool {
+	switch key {
+	case terminal.Delete:
+		e.remove(e.at, e.at+1)
+	case 0x7f, 8:
+		e.remove(e.at-1, e.at)
+	case terminal.WordCut:
+		e.take(e.at, e.wordRight())
+	case terminal.WordBack:
+		e.take(e.wordLeft(false), e.at)
+	case terminal.Ctrl('w'):
+		e.take(e.wordLeft(true), e.at)
+	case terminal.Ctrl('k'):
+		e.take(e.at, len(e.text))
+	case terminal.Ctrl('u'):
+		e.take(0, e.at)
+	case terminal.Ctrl('y'):
+		e.insert(e.cut)
+	default:
+		return false
+	}
+	return true
 }
 
 func (e *editor) insert(what []rune) {
