@@ -48,69 +48,91 @@ func selected(list []span, n int) bool {
 	return false
 }
 
+// cutter is one run of cut.
+type cutter struct {
+	*applet.Call
+	fields, chars, octets, delim, out *string
+	only, invert                      *bool
+	list                              []span
+}
+
 func cut(c *applet.Call) error {
-	fields := c.String("f,fields", "LIST", "", "fields, for example 1,3-5,7-")
-	chars := c.String("c,characters", "LIST", "", "characters")
-	octets := c.String("b,bytes", "LIST", "", "bytes")
-	delim := c.String("d,delimiter", "CHAR", "\t", "what stands between fields")
-	only := c.Bool("s,only-delimited", "no lines without the delimiter")
-	out := c.String(",output-delimiter", "TEXT", "", "what to print between fields")
-	invert := c.Bool(",complement", "all but these")
+	t := &cutter{Call: c}
+	t.fields = c.String("f,fields", "LIST", "", "fields, for example 1,3-5,7-")
+	t.chars = c.String("c,characters", "LIST", "", "characters")
+	t.octets = c.String("b,bytes", "LIST", "", "bytes")
+	t.delim = c.String("d,delimiter", "CHAR", "\t", "what stands between fields")
+	t.only = c.Bool("s,only-delimited", "no lines without the delimiter")
+	t.out = c.String(",output-delimiter", "TEXT", "", "what to print between fields")
+	t.invert = c.Bool(",complement", "all but these")
 	c.Bool("n", "does nothing")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	text := *fields + *chars + *octets
-	if text == "" || text != *fields && text != *chars && text != *octets {
-		return applet.Usage("missing one of -f, -c and -b")
-	}
-	list, err := parseSpans(text)
-	if err != nil {
-		return applet.Usage("%v", err)
-	}
-	switch _, size := utf8.DecodeRuneInString(*delim); {
-	case *delim == "":
-		*delim = "\x00"
-	case size < len(*delim):
-		return applet.Usage("the delimiter %q is more than one character", *delim)
-	case *fields == "" && (*delim != "\t" || *only):
-		return applet.Usage("-d and -s are for -f")
-	}
-	if *out == "" && *fields != "" {
-		*out = *delim
+	if err := t.check(); err != nil {
+		return err
 	}
 	return c.Each(c.Args, func(_ string, r io.Reader) error {
-		return applet.Lines(r, func(raw []byte) error {
-			line := string(raw)
-			var parts []string
-			switch {
-			case *fields == "":
-				sep := ""
-				parts = strings.Split(line, sep)
-				if *octets != "" {
-					parts = make([]string, len(line))
-					for i := range len(line) { // bytes, not characters
-						parts[i] = line[i : i+1]
-					}
-				}
-			case !strings.Contains(line, *delim):
-				if !*only {
-					c.Println(line)
-				}
-				return nil
-			default:
-				parts = strings.Split(line, *delim)
-			}
-			var kept []string
-			for i, p := range parts {
-				if selected(list, i+1) != *invert {
-					kept = append(kept, p)
-				}
-			}
-			c.Println(strings.Join(kept, *out))
+		return applet.Lines(r, func(line []byte) error {
+			t.line(string(line))
 			return nil
 		})
 	})
+}
+
+// check reads the list, and sees to it that the flags go together.
+func (t *cutter) check() (err error) {
+	text := *t.fields + *t.chars + *t.octets
+	if text == "" || text != *t.fields && text != *t.chars && text != *t.octets {
+		return applet.Usage("missing one of -f, -c and -b")
+	}
+	if t.list, err = parseSpans(text); err != nil {
+		return applet.Usage("%v", err)
+	}
+	switch _, size := utf8.DecodeRuneInString(*t.delim); {
+	case *t.delim == "":
+		*t.delim = "\x00"
+	case size < len(*t.delim):
+		return applet.Usage("the delimiter %q is more than one character", *t.delim)
+	case *t.fields == "" && (*t.delim != "\t" || *t.only):
+		return applet.Usage("-d and -s are for -f")
+	}
+	if *t.out == "" && *t.fields != "" {
+		*t.out = *t.delim
+	}
+	return nil
+}
+
+// line prints the parts of a line that were asked for.
+func (t *cutter) line(line string) {
+	if *t.fields != "" && !strings.Contains(line, *t.delim) {
+		if !*t.only {
+			t.Println(line)
+		}
+		return
+	}
+	var kept []string
+	for i, p := range t.parts(line) {
+		if selected(t.list, i+1) != *t.invert {
+			kept = append(kept, p)
+		}
+	}
+	t.Println(strings.Join(kept, *t.out))
+}
+
+// parts divides a line into fields, characters or bytes.
+func (t *cutter) parts(line string) []string {
+	switch {
+	case *t.fields != "":
+		return strings.Split(line, *t.delim)
+	case *t.octets == "":
+		return strings.Split(line, "")
+	}
+	parts := make([]string, len(line))
+	for i := range len(line) { // bytes, not characters
+		parts[i] = line[i : i+1]
+	}
+	return parts
 }
 
 // set reads a set of tr: ranges, classes, escapes.

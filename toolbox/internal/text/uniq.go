@@ -19,66 +19,82 @@ type uniqKey struct {
 	fold                *bool
 }
 
+// uniquer is one run of uniq.
+type uniquer struct {
+	key                     uniqKey
+	count, dup, single, all *bool
+	end                     byte // of a line
+	out                     *bufio.Writer
+	last                    string
+	n                       int // how often the last line has come
+}
+
 func uniq(c *applet.Call) error {
-	count := c.Bool("c,count", "say how often")
-	dup, single := c.Bool("d,repeated", "repeated lines only"), c.Bool("u,unique", "lines that are not repeated only")
-	all := c.Bool("D", "repeated lines only, each as often as it is there")
-	key := uniqKey{
+	u := &uniquer{end: '\n', out: c.Out}
+	u.count = c.Bool("c,count", "say how often")
+	u.dup = c.Bool("d,repeated", "repeated lines only")
+	u.single = c.Bool("u,unique", "lines that are not repeated only")
+	u.all = c.Bool("D", "repeated lines only, each as often as it is there")
+	u.key = uniqKey{
 		fold:   c.Bool("i,ignore-case", "upper and lower case are the same"),
 		fields: c.Int("f,skip-fields", "N", 0, "do not compare the first N fields"),
 		skip:   c.Int("s,skip-chars", "N", 0, "nor the first N characters after them"),
 		width:  c.Int("w,check-chars", "N", -1, "compare N characters at most"),
 	}
-	end := byte('\n')
-	c.Do("z,zero-terminated", "lines end in a byte 0", func() { end = 0 })
+	c.Do("z,zero-terminated", "lines end in a byte 0", func() { u.end = 0 })
 	if err := c.Parse(0, 2); err != nil {
 		return err
 	}
-	if *key.fields < 0 || *key.skip < 0 {
+	if *u.key.fields < 0 || *u.key.skip < 0 {
 		return applet.Usage("-f and -s want 0 or more")
 	}
-	out := c.Out
 	if len(c.Args) == 2 && c.Args[1] != "-" {
 		f, err := os.Create(c.Args[1])
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		out = bufio.NewWriter(f)
+		u.out = bufio.NewWriter(f)
 	}
-	c.Args = c.Args[:min(len(c.Args), 1)]
-	last, n := "", 0
-	print := func() {
-		if *count {
-			fmt.Fprintf(out, "%7d ", n)
-		}
-		fmt.Fprintf(out, "%s%c", last, end)
-	}
-	flush := func() {
-		if n == 0 || *all || *dup && n == 1 || *single && n > 1 {
-			return
-		}
-		print()
-	}
-	err := c.Each(c.Args, func(_ string, r io.Reader) error {
-		return applet.Parts(r, end, func(line []byte, _ bool) error {
-			if n > 0 && key.of(string(line)) == key.of(last) {
-				if n++; *all {
-					if n == 2 {
-						print()
-					}
-					last = string(line)
-					print()
-				}
-				return nil
-			}
-			flush()
-			last, n = string(line), 1
+	err := c.Each(c.Args[:min(len(c.Args), 1)], func(_ string, r io.Reader) error {
+		return applet.Parts(r, u.end, func(line []byte, _ bool) error {
+			u.add(string(line))
 			return nil
 		})
 	})
-	flush()
-	return errors.Join(err, out.Flush())
+	u.flush()
+	return errors.Join(err, u.out.Flush())
+}
+
+// add takes the next line, and prints the last ones if this is another.
+func (u *uniquer) add(line string) {
+	if u.n == 0 || u.key.of(line) != u.key.of(u.last) {
+		u.flush()
+		u.last, u.n = line, 1
+		return
+	}
+	if u.n++; *u.all {
+		if u.n == 2 {
+			u.print()
+		}
+		u.last = line
+		u.print()
+	}
+}
+
+// flush prints the last line, if it is wanted and was not printed yet.
+func (u *uniquer) flush() {
+	if u.n == 0 || *u.all || *u.dup && u.n == 1 || *u.single && u.n > 1 {
+		return
+	}
+	u.print()
+}
+
+func (u *uniquer) print() {
+	if *u.count {
+		fmt.Fprintf(u.out, "%7d ", u.n)
+	}
+	fmt.Fprintf(u.out, "%s%c", u.last, u.end)
 }
 
 func (k uniqKey) of(line string) string {
