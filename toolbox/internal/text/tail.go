@@ -213,28 +213,20 @@ func watchFiles(c *applet.Call, files []*follower, byName, names bool) error {
 			if f.file == nil {
 				continue
 			}
-			if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() {
-				if at, err := f.file.Seek(0, io.SeekCurrent); err == nil && info.Size() < at {
-					_, _ = f.file.Seek(0, io.SeekStart)
+			f.rewindTruncated()
+			err := f.copyNew(buf, func(text []byte) error {
+				if names && f != last {
+					c.Printf("\n==> %s <==\n", f.name)
 				}
+				last = f
+				_, err := c.Out.Write(text)
+				return err
+			})
+			if err != nil {
+				return err
 			}
-			for {
-				n, err := f.file.Read(buf)
-				if n > 0 {
-					if names && f != last {
-						c.Printf("\n==> %s <==\n", f.name)
-					}
-					last = f
-					if _, err := c.Out.Write(buf[:n]); err != nil {
-						return err
-					}
-				}
-				if err != nil || n == 0 {
-					if f.name == "-" && len(files) == 1 && !isRegular(f.file) {
-						return nil // a pipe's end
-					}
-					break
-				}
+			if f.name == "-" && len(files) == 1 && !isRegular(f.file) {
+				return nil // a pipe's end
 			}
 		}
 		if err := c.Out.Flush(); err != nil {
@@ -246,6 +238,30 @@ func watchFiles(c *applet.Call, files []*follower, byName, names bool) error {
 			if n, err := unix.Read(events, buf); n <= 0 || err != nil {
 				break
 			}
+		}
+	}
+}
+
+// rewindTruncated goes to the beginning of a file that has become shorter than what was read of it.
+func (f *follower) rewindTruncated() {
+	if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() {
+		if at, err := f.file.Seek(0, io.SeekCurrent); err == nil && info.Size() < at {
+			_, _ = f.file.Seek(0, io.SeekStart)
+		}
+	}
+}
+
+// copyNew reads what a file has got since it was last read. A file that cannot be read has got nothing.
+func (f *follower) copyNew(buf []byte, write func([]byte) error) error {
+	for {
+		n, err := f.file.Read(buf)
+		if n > 0 {
+			if err := write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil || n == 0 {
+			return nil
 		}
 	}
 }
