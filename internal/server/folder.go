@@ -60,7 +60,8 @@ func lockFolder(dir string) (*lock, error) {
 		}
 		return nil, inUse(dir)
 	}
-	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+	// Who holds it is for words to users. What could make room must not fail for want of it: a purge, a start that evicts.
+	if err := writeHolder(f, strconv.Itoa(os.Getpid())); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		f.Close()
 		return nil, folderRefusal(dir, err)
 	}
@@ -85,14 +86,20 @@ func holderLives(dir string) bool {
 	return ok && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-func writeAt(f *os.File, text string) error {
-	_, err := f.WriteAt([]byte(text), 0)
+// writeHolder writes who holds the lock, or "" for nobody, over what was there. The file keeps its size, and with it the
+// room that it has: on a full disk it would not get any again.
+func writeHolder(f *os.File, pid string) error {
+	_, err := f.WriteAt(fmt.Appendf(nil, "%-20s\n", pid), 0)
 	return err
 }
 
 // release keeps the file: removing it would let two servers lock two files of the same name.
 func (l *lock) release() error {
-	return errors.Join(l.file.Truncate(0), l.file.Close())
+	err := writeHolder(l.file, "")
+	if errors.Is(err, syscall.ENOSPC) { // nobody was written either
+		err = nil
+	}
+	return errors.Join(err, l.file.Close())
 }
 
 // LockHolder returns the pid that the folder's lock file names. It says nothing about whether that process lives.

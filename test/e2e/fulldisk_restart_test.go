@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -36,26 +37,39 @@ func TestFullDiskNothingRestarts(t *testing.T) {
 			st.Note(what)
 		}
 	}
-	for _, end := range []struct {
-		name string
-		do   func() error
-	}{
-		{"killed", func() error { srv.Kill(); return nil }},
-		{"stopped", srv.Stop},
-	} {
-		if err := end.do(); err != nil {
-			t.Fatal(err)
-		}
-		note(end.name)
-		fillUp(t, full) // what was given up by its end
-		if err := srv.Start(t.Context()); err != nil {
-			t.Fatalf("SC-19 %s, on a full disk: %v\n%s", end.name, err, srv.LogTail(20))
-		}
+	untouched := func(after string) {
+		t.Helper()
 		s.WaitReady("run")
-		if after := s.Get("run"); facts(after) != facts(before) {
-			t.Errorf("SC-19 %s on a full disk, the pod is\n  %s\nit was\n  %s", end.name, facts(after), facts(before))
+		if now := s.Get("run"); facts(now) != facts(before) {
+			t.Errorf("SC-19 %s on a full disk, the pod is\n  %s\nit was\n  %s", after, facts(now), facts(before))
 		}
 	}
+	srv.Kill()
+	note("killed")
+	if err := srv.Start(t.Context()); err != nil {
+		t.Fatalf("SC-19 killed, on a full disk: %v\n%s", err, srv.LogTail(20))
+	}
+	untouched("killed")
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	note("stopped")
+	// Without the room that it had given up, which took what was left of the reserve: it cannot start, and touches nothing.
+	fillUp(t, full)
+	if err := srv.Start(t.Context()); err == nil {
+		t.Log("it starts without any room at all")
+		untouched("stopped")
+		srv.Kill()
+	} else if log := srv.LogTail(3); !strings.Contains(log, "free some space") && !strings.Contains(log, "are needed") {
+		t.Errorf("RS-02 what it says without any room: %s", log)
+	}
+	if err := os.Truncate(full, size(t, full)-32<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Start(t.Context()); err != nil {
+		t.Fatalf("SC-19 with a little room: %v\n%s", err, srv.LogTail(20))
+	}
+	untouched("stopped")
 	begun.Set("init-2", "go") // which ends while nothing of it can be written down
 	begun.Await("init-2", "end", 1)
 	srv.Kill()
@@ -107,4 +121,13 @@ func remove(t *testing.T, path string) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }

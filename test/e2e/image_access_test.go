@@ -83,7 +83,7 @@ func (s *Server) imageID(t *testing.T, image string) string {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	status, err := client.Image.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	status, err := client.Images.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
 	if err != nil || status.Image == nil || !strings.HasPrefix(status.Image.Id, "sha256:") {
 		t.Fatalf("image %s in the runtime: %v, %v", image, status, err)
 	}
