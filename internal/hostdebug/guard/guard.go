@@ -38,7 +38,8 @@ type Machine struct {
 // Here is this machine.
 func Here() Machine { return Machine{Run: "/run/" + name, Disk: "/var/tmp", Cgroups: "/sys/fs/cgroup"} }
 
-// Dir is a session's folder, which is empty but for its record: all else is mounted out of others' sight.
+// Dir is a session's folder. Others see only its record in it: everything else is mounted in the session's own
+// namespace.
 func (m Machine) Dir(id string) string { return filepath.Join(m.Run, id) }
 
 // Lock is the file that is locked as long as the session's command or its guard lives.
@@ -53,7 +54,7 @@ func (m Machine) DiskDir(id string) string { return filepath.Join(m.Disk, name+"
 // Cgroup is a session's cgroup, as a path in each hierarchy.
 func Cgroup(id string) string { return "/" + name + "/" + id }
 
-// ids are names of sessions: nothing that a path takes for more.
+// ids matches the IDs of sessions. None can be mistaken for a longer path.
 var ids = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
 // IsID reports whether a text can be the name of a session.
@@ -65,7 +66,7 @@ func Main(args []string, in io.Reader, errs io.Writer) int {
 		fmt.Fprintln(errs, "this is for wherry's own use")
 		return 2
 	}
-	// They are for the command, whose end is the only thing that this waits for.
+	// Signals are meant for the command; the guard waits for nothing but its end.
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	_, _ = io.Copy(io.Discard, in) // it ends with the other side, by whatever error
 	err := Here().Clean(args[0])
@@ -77,13 +78,13 @@ func Main(args []string, in io.Reader, errs io.Writer) int {
 	return 0
 }
 
-// Make makes a session's folder, which is nobody's yet.
+// Make makes a session's folder, not yet locked.
 func (m Machine) Make(id string) error {
 	if !IsID(id) {
 		return fmt.Errorf("%q is not a session's ID: it has 12 hexadecimal digits", id)
 	}
 	return persist(func() error {
-		// The root of a user namespace has to come through it; what is in it is nobody's but root's.
+		// The root user of a user namespace must be able to pass through; everything below belongs to root.
 		if err := os.MkdirAll(m.Run, 0o711); err != nil {
 			return fmt.Errorf("folder of the sessions: %w", err)
 		}

@@ -17,8 +17,8 @@ import (
 const kept = ".kept"
 
 // Keep puts this process, which runs a session, into a cgroup of the machine's own in every hierarchy, and what it
-// starts with it: the end of the container from which it was asked for does not end it unheard (DA-09). [Machine.Leave]
-// removes the cgroup.
+// starts with it: the end of the container that asked for the session does not kill it before it reports (DA-09).
+// [Machine.Leave] removes the cgroup.
 func (m Machine) Keep(id string) error {
 	if !ids.MatchString(id) {
 		return fmt.Errorf("%q is not a session's ID", id)

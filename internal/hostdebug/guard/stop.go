@@ -16,8 +16,8 @@ import (
 // stopped is the file that says who has stopped a session.
 func (m Machine) stopped(id string) string { return filepath.Join(m.Dir(id), "stopped") }
 
-// Stop ends a session. Its command is signalled, which ends what runs, also what it is just about to start, and says by
-// whom; one that does not hear has its processes ended.
+// Stop ends a session. It signals the session's command, which ends what runs and what is about to start, and reports
+// who stopped it. If the command does not react, the session's processes are killed.
 func (m Machine) Stop(r Record, by string) error {
 	err := os.WriteFile(m.stopped(r.ID), []byte(by), 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,11 +27,11 @@ func (m Machine) Stop(r Record, by string) error {
 		return err
 	}
 	command, err := unix.PidfdOpen(r.PID, 0)
-	if err != nil { // its guard is at it
+	if err != nil { // it has ended: its guard is cleaning up
 		return m.End(r.ID)
 	}
 	defer unix.Close(command)
-	// Held, and looked at then: no other process that has its number is meant.
+	// Checked while the process is held, so that the signal cannot reach another one with the same number.
 	if !m.holdsLock(r) || unix.PidfdSendSignal(command, unix.SIGTERM, nil, 0) != nil {
 		return m.End(r.ID)
 	}
