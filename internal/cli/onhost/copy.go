@@ -8,9 +8,9 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	clisession "github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/kit"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
@@ -39,7 +39,7 @@ func (f *Flags) Copier(ctx context.Context, to target.Target, user string) (*Cop
 // Run runs a command of the toolbox, without a terminal.
 func (c *Copier) Run(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
 	code, err := session.Run(ctx, session.Request{Target: c.Container, Self: self(), Tools: kit.Packed{},
-		Errors: fileOf(t.Err), Writable: writable, Wish: box.Wish{Command: command, User: c.user}},
+		Errors: fileOf(t.Err), Writable: writable, Options: ocispec.Options{Command: command, User: c.user}},
 		session.Streams{In: t.In, Out: t.Out, Err: t.Err})
 	if err != nil { // also a session that was ended before the copy was whole
 		return clisession.ExitFailed, err

@@ -16,9 +16,9 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	clisession "github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/kit"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -37,8 +37,8 @@ func (f *Flags) Debug(ctx context.Context, t cmdline.Terminal, to target.Target,
 	if err != nil {
 		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
-	w := box.Wish{Command: command, TTY: d.TTY, User: user, Profile: d.Profile}
-	return f.run(ctx, t, to, debugger{wish: w, image: d.Image, writable: writable, ttl: d.TTL, quiet: d.Quiet,
+	w := ocispec.Options{Command: command, TTY: d.TTY, User: user, Profile: d.Profile}
+	return f.run(ctx, t, to, debugger{options: w, image: d.Image, writable: writable, ttl: d.TTL, quiet: d.Quiet,
 		talks: d.Talks(t.Err)})
 }
 
@@ -60,11 +60,11 @@ func (f *Flags) Exec(ctx context.Context, t cmdline.Terminal, to target.Target, 
 	if err != nil {
 		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--user: %w", err))
 	}
-	w := box.Wish{Command: command, TTY: e.TTY && ask.IsTerminal(t.In), User: user}
+	w := ocispec.Options{Command: command, TTY: e.TTY && ask.IsTerminal(t.In), User: user}
 	if !e.Stdin {
 		t.In = nil
 	}
-	return f.run(ctx, t, to, debugger{wish: w, image: e.Image, writable: e.Writable, quiet: e.Quiet})
+	return f.run(ctx, t, to, debugger{options: w, image: e.Image, writable: e.Writable, quiet: e.Quiet})
 }
 
 func usage(format string, args ...any) error {
@@ -73,7 +73,7 @@ func usage(format string, args ...any) error {
 
 // debugger is what is to be run.
 type debugger struct {
-	wish         box.Wish
+	options      ocispec.Options
 	image        string // empty, or the toolbox's name: the toolbox
 	writable     bool
 	ttl          time.Duration
@@ -81,17 +81,17 @@ type debugger struct {
 }
 
 func (f *Flags) run(ctx context.Context, t cmdline.Terminal, to target.Target, d debugger) error {
-	if err := f.limits(&d.wish); err != nil {
+	if err := f.limits(&d.options); err != nil {
 		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
-	if err := checkProfile(d.wish.Profile); err != nil {
+	if err := checkProfile(d.options.Profile); err != nil {
 		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
 	c, err := f.find(ctx, to)
 	if err != nil {
 		return err
 	}
-	req := session.Request{Target: c, Wish: d.wish, Writable: d.writable, TTL: d.ttl, Self: self(),
+	req := session.Request{Target: c, Options: d.options, Writable: d.writable, TTL: d.ttl, Self: self(),
 		Tools:  kit.Packed{},
 		Errors: fileOf(t.Err), Note: func(text string) {
 			if !d.quiet {
@@ -101,11 +101,11 @@ func (f *Flags) run(ctx context.Context, t cmdline.Terminal, to target.Target, d
 	if d.image != "" && !podspec.IsToolbox(d.image) {
 		req.Image = f.image(t, c, d.image, d.quiet)
 	}
-	req.Wish.Term = os.Getenv("TERM")
+	req.Options.Term = os.Getenv("TERM")
 	if d.talks {
 		announce(t, c)
 	}
-	code, err := session.Run(ctx, req, streams(t, d.wish.TTY))
+	code, err := session.Run(ctx, req, streams(t, d.options.TTY))
 	var ended *session.Ended
 	switch {
 	case errors.As(err, &ended):
@@ -163,7 +163,7 @@ func fileOf(w io.Writer) *os.File {
 
 // checkProfile refuses a profile that there is none of.
 func checkProfile(name string) error {
-	_, err := box.Spec(box.Wish{Profile: name}, box.Image{}, box.Place{})
+	_, err := ocispec.New(ocispec.Options{Profile: name}, ocispec.Image{}, ocispec.Placement{})
 	return err
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug"
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
@@ -65,8 +65,8 @@ func (f *Flags) Given() error {
 // OnlyLimits reports whether what was given means something for a debugger on another machine, too.
 func (f *Flags) OnlyLimits() bool { return f.Address == "" }
 
-// limits puts the limits into a wish.
-func (f *Flags) limits(w *box.Wish) error {
+// limits puts the limits into what is asked for.
+func (f *Flags) limits(w *ocispec.Options) error {
 	if f.memory != "" {
 		q, err := resource.ParseQuantity(f.memory)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
@@ -41,7 +41,8 @@ func TestComplete(t *testing.T) {
 		return []string{"docs"}, cobra.ShellCompDirectiveNoFileComp
 	}
 	complete := (&Flags{Address: "/none"}).Complete(pods)
-	for typed, want := range map[string]string{"": "docs", "do": "docs docker:", "p": "docs podman: pid:", "docker:": "", "nosuch:": ""} {
+	for typed, want := range map[string]string{"": "docs", "do": "docs docker:", "p": "docs podman: pid:",
+		"docker:": "", "nosuch:": ""} {
 		if got, _ := complete(&cobra.Command{}, nil, typed); strings.Join(got, " ") != want {
 			t.Errorf("%q: %q", typed, got)
 		}
@@ -49,7 +50,8 @@ func TestComplete(t *testing.T) {
 	if got, _ := complete(&cobra.Command{}, []string{"web"}, ""); got != nil {
 		t.Errorf("a second one: %q", got)
 	}
-	list := []*engines.Container{{Target: target.Target{Engine: target.Docker, Name: "web"}, State: engines.Running, Image: "app:1"},
+	list := []*engines.Container{{Target: target.Target{Engine: target.Docker, Name: "web"}, State: engines.Running,
+		Image: "app:1"},
 		{Target: target.Target{Engine: target.Docker, Name: "db"}, State: engines.Exited}}
 	if got := strings.Join(named(list, "docker:w"), "|"); got != "docker:web\trunning app:1" {
 		t.Errorf("%q", got)
@@ -59,12 +61,12 @@ func TestComplete(t *testing.T) {
 // Limits that cannot be meant are refused with the flag's name.
 func TestLimits(t *testing.T) {
 	for _, f := range []Flags{{memory: "x"}, {memory: "1Ki"}, {memory: "-1Gi"}, {cpus: -1}, {cpus: 0.001}} {
-		var w box.Wish
+		var w ocispec.Options
 		if err := f.limits(&w); err == nil || !strings.HasPrefix(err.Error(), "--") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
-	var w box.Wish
+	var w ocispec.Options
 	if err := (&Flags{memory: "64Mi", cpus: 0.5}).limits(&w); err != nil || w.Memory != 64<<20 || w.CPUs != 0.5 {
 		t.Errorf("%+v, %v", w, err)
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines/byrpc"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 )
 
@@ -32,8 +32,8 @@ func plan(w wire.Session, pod *byrpc.Pod) (planned, error) {
 	}
 	p := planned{request: session.Request{ID: w.ID, Keeper: pod.Keeper, Writable: w.Writable,
 		TTL: time.Duration(w.Seconds) * time.Second, Record: recordOf(w),
-		Wish: box.Wish{Command: w.Command, TTY: w.TTY, User: user, Profile: w.Profile, Memory: w.Memory, CPUs: w.CPUs,
-			Term: w.Term}}}
+		Options: ocispec.Options{Command: w.Command, TTY: w.TTY, User: user, Profile: w.Profile, Memory: w.Memory,
+			CPUs: w.CPUs, Term: w.Term}}}
 	if w.Container != "" {
 		if p.request.Target, err = targetOf(w, pod); err != nil {
 			return planned{}, err

@@ -50,7 +50,7 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, use equi
 	req.Bounded, req.Within = true, preparing
 	req.Tools, req.Kit, req.Self, req.Note = use.tools, use.kit, use.guard,
 		func(text string) { lines.print("wherry: " + text) }
-	req.Again = func(ctx context.Context) error { return runtime.Still(ctx, pod, nameOf(w.Pod)) }
+	req.Recheck = func(ctx context.Context) error { return runtime.Still(ctx, pod, nameOf(w.Pod)) }
 	if w.Image != "" && !podspec.IsToolbox(w.Image) {
 		req.Image = imageOf(w.Image, pod, o, req.Note)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 )
 
 // Image is an image to debug with: of the target's own engine, if that has it, else of its registry.
@@ -45,25 +45,25 @@ type Image struct {
 func (i *Image) bounds(dir string) *bounded { return &bounded{dir: dir, most: i.Most, spare: i.Spare} }
 
 // Unpack implements session.Image.
-func (i *Image) Unpack(ctx context.Context, dir string) (box.Image, error) {
+func (i *Image) Unpack(ctx context.Context, dir string) (ocispec.Image, error) {
 	img, done, err := i.get(ctx, dir)
 	if err != nil {
-		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
+		return ocispec.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
 	defer done()
 	layers, err := img.Layers()
 	if err != nil {
-		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
+		return ocispec.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
 	bounds := i.bounds(dir)
 	for n, l := range layers {
 		if err := unpackLayer(ctx, l, dir, bounds); err != nil {
-			return box.Image{}, fmt.Errorf("image %s: layer %d of %d: %w", i.Ref, n+1, len(layers), err)
+			return ocispec.Image{}, fmt.Errorf("image %s: layer %d of %d: %w", i.Ref, n+1, len(layers), err)
 		}
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
-		return box.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
+		return ocispec.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
 	return configOf(&config.Config, func(file string) ([]byte, error) {
 		root, err := os.OpenRoot(dir)
@@ -170,8 +170,9 @@ func unpackLayer(ctx context.Context, l v1.Layer, dir string, bounds *bounded) e
 }
 
 // configOf is what an image's configuration says of the process to run. read reads a file of the image.
-func configOf(c *v1.Config, read func(string) ([]byte, error)) (box.Image, error) {
-	img := box.Image{Command: append(append([]string{}, c.Entrypoint...), c.Cmd...), Env: c.Env, WorkDir: c.WorkingDir}
+func configOf(c *v1.Config, read func(string) ([]byte, error)) (ocispec.Image, error) {
+	img := ocispec.Image{Command: append(append([]string{}, c.Entrypoint...), c.Cmd...), Env: c.Env,
+		WorkDir: c.WorkingDir}
 	user, group, _ := strings.Cut(c.User, ":")
 	var err error
 	if img.UID, img.GID, err = idsOf(user, group, read); err != nil {

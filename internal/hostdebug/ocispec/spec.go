@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package box
+package ocispec
 
 import (
 	"fmt"
@@ -24,8 +24,8 @@ type Image struct {
 	GID     uint32
 }
 
-// Wish is what was asked for.
-type Wish struct {
+// Options are what the user has asked for.
+type Options struct {
 	Command []string // empty: the image's own
 	TTY     bool
 	User    *debugask.User
@@ -35,8 +35,8 @@ type Wish struct {
 	Term    string  // of the caller's terminal
 }
 
-// Place is what the debugger is put into.
-type Place struct {
+// Placement is where the debugger runs: what it joins of the target, and what was made for it.
+type Placement struct {
 	// Namespaces are the target's, by file; a kind that is missing is made new.
 	Namespaces map[specs.LinuxNamespaceType]string
 	// OwnNetwork is set when the network namespace belongs to the user namespace that is joined.
@@ -51,9 +51,10 @@ type Place struct {
 // maxPIDs bounds a debugger's processes: enough for every tool, too few for a fork bomb to hurt the machine.
 const maxPIDs = 2048
 
-// Spec is the debugger as a specification. Seccomp is added by who knows the machine's kernel.
-func Spec(w Wish, img Image, p Place) (*specs.Spec, error) {
-	caps, err := capabilities(w.Profile)
+// New makes the specification of a debugger. The caller adds the seccomp profile, which depends on the machine's
+// kernel.
+func New(o Options, img Image, p Placement) (*specs.Spec, error) {
+	caps, err := capabilities(o.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +62,15 @@ func Spec(w Wish, img Image, p Place) (*specs.Spec, error) {
 	s := &specs.Spec{
 		Version: specs.Version,
 		Root:    &specs.Root{Path: p.Root},
-		Process: process(w, img),
-		Mounts:  mounts(w, p),
+		Process: process(o, img),
+		Mounts:  mounts(o, p),
 		Linux: &specs.Linux{
 			CgroupsPath: p.Cgroup,
 			Namespaces:  namespaces(p),
-			Resources:   resources(w),
+			Resources:   resources(o),
 		},
 	}
-	if all(w) {
+	if all(o) {
 		if caps = slices.Clone(p.Bounding); len(caps) == 0 {
 			caps = nil
 		}
@@ -98,13 +99,13 @@ func Through(s *specs.Spec, first string) {
 }
 
 // all reports whether the profile keeps nothing back.
-func all(w Wish) bool { return w.Profile == "sysadmin" }
+func all(o Options) bool { return o.Profile == "sysadmin" }
 
 // Filtered reports whether the profile has a filter for system calls.
-func Filtered(w Wish) bool { return !all(w) }
+func Filtered(o Options) bool { return !all(o) }
 
-func process(w Wish, img Image) *specs.Process {
-	pr := &specs.Process{Terminal: w.TTY, Args: w.Command, Cwd: img.WorkDir, Env: slices.Clone(img.Env),
+func process(o Options, img Image) *specs.Process {
+	pr := &specs.Process{Terminal: o.TTY, Args: o.Command, Cwd: img.WorkDir, Env: slices.Clone(img.Env),
 		User: specs.User{UID: img.UID, GID: img.GID}}
 	if len(pr.Args) == 0 {
 		pr.Args = img.Command
@@ -115,42 +116,42 @@ func process(w Wish, img Image) *specs.Process {
 	if !slices.ContainsFunc(pr.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
 		pr.Env = append(pr.Env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	}
-	if w.TTY && w.Term != "" {
-		pr.Env = append(pr.Env, "TERM="+w.Term)
+	if o.TTY && o.Term != "" {
+		pr.Env = append(pr.Env, "TERM="+o.Term)
 	}
 	switch {
-	case w.User != nil:
-		pr.User.UID, pr.User.GID = uint32(w.User.UID), img.GID
-		if w.User.GID != nil {
-			pr.User.GID = uint32(*w.User.GID)
+	case o.User != nil:
+		pr.User.UID, pr.User.GID = uint32(o.User.UID), img.GID
+		if o.User.GID != nil {
+			pr.User.GID = uint32(*o.User.GID)
 		}
-	case w.Profile == "restricted" && pr.User.UID == 0:
+	case o.Profile == "restricted" && pr.User.UID == 0:
 		pr.User = specs.User{UID: nobody, GID: nobody}
 	}
-	pr.NoNewPrivileges = w.Profile == "restricted"
+	pr.NoNewPrivileges = o.Profile == "restricted"
 	return pr
 }
 
 const nobody = 65534
 
 // resources bound what it takes of the machine.
-func resources(w Wish) *specs.LinuxResources {
+func resources(o Options) *specs.LinuxResources {
 	r := &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: new(int64(maxPIDs))}}
-	if w.Memory > 0 {
-		r.Memory = &specs.LinuxMemory{Limit: new(w.Memory)}
+	if o.Memory > 0 {
+		r.Memory = &specs.LinuxMemory{Limit: new(o.Memory)}
 	}
-	if w.CPUs > 0 {
+	if o.CPUs > 0 {
 		const period = 100_000 // µs, the kernel's own default
-		r.CPU = &specs.LinuxCPU{Period: new(uint64(period)), Quota: new(max(int64(w.CPUs*period), 1000))}
+		r.CPU = &specs.LinuxCPU{Period: new(uint64(period)), Quota: new(max(int64(o.CPUs*period), 1000))}
 	}
-	if all(w) {
+	if all(o) {
 		r.Devices = []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}
 	}
 	return r
 }
 
 // namespaces are the target's, and a mount namespace of its own.
-func namespaces(p Place) []specs.LinuxNamespace {
+func namespaces(p Placement) []specs.LinuxNamespace {
 	var out []specs.LinuxNamespace
 	if path, ok := p.Namespaces[specs.UserNamespace]; ok {
 		out = append(out, specs.LinuxNamespace{Type: specs.UserNamespace, Path: path})
@@ -162,7 +163,7 @@ func namespaces(p Place) []specs.LinuxNamespace {
 	return append(out, specs.LinuxNamespace{Type: specs.MountNamespace})
 }
 
-func mounts(w Wish, p Place) []specs.Mount {
+func mounts(o Options, p Placement) []specs.Mount {
 	m := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755",
@@ -172,17 +173,17 @@ func mounts(w Wish, p Place) []specs.Mount {
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev",
 			"mode=1777", "size=65536k"}},
 		{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "noexec", "nodev"}},
-		sys(w, p),
+		sys(o, p),
 	}
-	// Mounts in it have their own mind of what may be written.
+	// Whether mounts in it may be written to is not changed: each has its own flag.
 	return append(m, specs.Mount{Destination: FilesAt, Type: "bind", Source: p.Files, Options: []string{"rbind",
 		"rprivate", "ro"}})
 }
 
 // sys is the kernel's /sys, which only the owner of the network namespace can mount.
-func sys(w Wish, p Place) specs.Mount {
+func sys(o Options, p Placement) specs.Mount {
 	options := []string{"nosuid", "noexec", "nodev"}
-	if !all(w) {
+	if !all(o) {
 		options = append(options, "ro")
 	}
 	if _, users := p.Namespaces[specs.UserNamespace]; users && !p.OwnNetwork {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package box
+package ocispec
 
 import (
 	"slices"
@@ -30,18 +30,19 @@ func TestProfiles(t *testing.T) {
 		{"legacy", everything(), "CAP_CHOWN CAP_NET_RAW CAP_SETUID", true},
 		{"netadmin", everything(), "CAP_CHOWN CAP_NET_ADMIN CAP_NET_RAW CAP_SETUID CAP_SYS_PTRACE", true},
 		{"restricted", everything(), "", true},
-		{"sysadmin", everything(), "CAP_CHOWN CAP_NET_ADMIN CAP_NET_RAW CAP_SETUID CAP_SYS_ADMIN CAP_SYS_PTRACE", false},
+		{"sysadmin", everything(), "CAP_CHOWN CAP_NET_ADMIN CAP_NET_RAW CAP_SETUID CAP_SYS_ADMIN CAP_SYS_PTRACE",
+			false},
 		{"netadmin", []string{"CAP_CHOWN"}, "CAP_CHOWN", true},
 		{"sysadmin", nil, "", false},
 	} {
-		w := Wish{Profile: c.profile, Command: []string{"true"}}
-		s, err := Spec(w, Image{}, Place{Bounding: c.bounding})
+		o := Options{Profile: c.profile, Command: []string{"true"}}
+		s, err := New(o, Image{}, Placement{Bounding: c.bounding})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := slices.Sorted(slices.Values(s.Process.Capabilities.Bounding))
-		if strings.Join(got, " ") != c.want || Filtered(w) != c.filtered {
-			t.Errorf("%q of %v: %v, filtered %v", c.profile, c.bounding, got, Filtered(w))
+		if strings.Join(got, " ") != c.want || Filtered(o) != c.filtered {
+			t.Errorf("%q of %v: %v, filtered %v", c.profile, c.bounding, got, Filtered(o))
 		}
 		if c.filtered == (len(s.Linux.MaskedPaths) == 0) {
 			t.Errorf("%q masks %v", c.profile, s.Linux.MaskedPaths)
@@ -50,7 +51,8 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("%q: noNewPrivileges is %v", c.profile, s.Process.NoNewPrivileges)
 		}
 	}
-	if _, err := Spec(Wish{Profile: "foo"}, Image{}, Place{}); err == nil || !strings.Contains(err.Error(), "restricted") {
+	if _, err := New(Options{Profile: "foo"}, Image{}, Placement{}); err == nil ||
+		!strings.Contains(err.Error(), "restricted") {
 		t.Errorf("profile foo: %v", err)
 	}
 }
@@ -60,18 +62,18 @@ func TestProfiles(t *testing.T) {
 func TestUser(t *testing.T) {
 	group := int64(20)
 	for name, c := range map[string]struct {
-		w        Wish
+		w        Options
 		img      Image
 		uid, gid uint32
 	}{
-		"the image's":            {Wish{}, Image{UID: 7, GID: 8}, 7, 8},
-		"asked for":              {Wish{User: &debugask.User{UID: 10}}, Image{UID: 7, GID: 8}, 10, 8},
-		"with a group":           {Wish{User: &debugask.User{UID: 10, GID: &group}}, Image{UID: 7, GID: 8}, 10, 20},
-		"restricted":             {Wish{Profile: "restricted"}, Image{}, nobody, nobody},
-		"restricted, its own":    {Wish{Profile: "restricted"}, Image{UID: 7, GID: 8}, 7, 8},
-		"restricted, asked root": {Wish{Profile: "restricted", User: &debugask.User{}}, Image{UID: 7}, 0, 0},
+		"the image's":            {Options{}, Image{UID: 7, GID: 8}, 7, 8},
+		"asked for":              {Options{User: &debugask.User{UID: 10}}, Image{UID: 7, GID: 8}, 10, 8},
+		"with a group":           {Options{User: &debugask.User{UID: 10, GID: &group}}, Image{UID: 7, GID: 8}, 10, 20},
+		"restricted":             {Options{Profile: "restricted"}, Image{}, nobody, nobody},
+		"restricted, its own":    {Options{Profile: "restricted"}, Image{UID: 7, GID: 8}, 7, 8},
+		"restricted, asked root": {Options{Profile: "restricted", User: &debugask.User{}}, Image{UID: 7}, 0, 0},
 	} {
-		s, err := Spec(c.w, c.img, Place{Bounding: everything()})
+		s, err := New(c.w, c.img, Placement{Bounding: everything()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +89,9 @@ func TestUser(t *testing.T) {
 // DA-01, DA-02: the target's namespaces are joined, but never its mounts; what it lacks is made new; a network that is
 // not its user namespace's leaves /sys to be bound.
 func TestNamespaces(t *testing.T) {
-	joined := map[specs.LinuxNamespaceType]string{specs.PIDNamespace: "/p", specs.NetworkNamespace: "/n", specs.UserNamespace: "/u"}
-	s, err := Spec(Wish{}, Image{}, Place{Namespaces: joined, Files: "/files", Hostname: "web"})
+	joined := map[specs.LinuxNamespaceType]string{specs.PIDNamespace: "/p", specs.NetworkNamespace: "/n",
+		specs.UserNamespace: "/u"}
+	s, err := New(Options{}, Image{}, Placement{Namespaces: joined, Files: "/files", Hostname: "web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +119,7 @@ func TestNamespaces(t *testing.T) {
 	if m := at(s, FilesAt); m.Source != "/files" || !slices.Contains(m.Options, "ro") {
 		t.Errorf("%s: %+v", FilesAt, m)
 	}
-	s, err = Spec(Wish{}, Image{}, Place{Namespaces: joined, OwnNetwork: true})
+	s, err = New(Options{}, Image{}, Placement{Namespaces: joined, OwnNetwork: true})
 	if err != nil || at(s, "/sys").Type != "sysfs" {
 		t.Errorf("/sys: %+v, %v", at(s, "/sys"), err)
 	}
@@ -124,15 +127,16 @@ func TestNamespaces(t *testing.T) {
 
 // DA-04: limits are the cgroup's, and there is always one for processes.
 func TestLimits(t *testing.T) {
-	s, err := Spec(Wish{Memory: 64 << 20, CPUs: 0.5}, Image{}, Place{Cgroup: "/x"})
+	s, err := New(Options{Memory: 64 << 20, CPUs: 0.5}, Image{}, Placement{Cgroup: "/x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := s.Linux.Resources
-	if *r.Memory.Limit != 64<<20 || *r.CPU.Quota != 50_000 || *r.CPU.Period != 100_000 || *r.Pids.Limit != maxPIDs || s.Linux.CgroupsPath != "/x" {
+	if *r.Memory.Limit != 64<<20 || *r.CPU.Quota != 50_000 || *r.CPU.Period != 100_000 || *r.Pids.Limit != maxPIDs ||
+		s.Linux.CgroupsPath != "/x" {
 		t.Errorf("%+v %+v %+v in %s", r.Memory, r.CPU, r.Pids, s.Linux.CgroupsPath)
 	}
-	s, err = Spec(Wish{}, Image{}, Place{})
+	s, err = New(Options{}, Image{}, Placement{})
 	if err != nil || s.Linux.Resources.Memory != nil || s.Linux.Resources.CPU != nil {
 		t.Errorf("without limits: %+v, %v", s.Linux.Resources, err)
 	}
@@ -140,17 +144,18 @@ func TestLimits(t *testing.T) {
 
 // A command has a PATH, and a terminal its name, also of an image that says nothing.
 func TestEnvironment(t *testing.T) {
-	s, err := Spec(Wish{TTY: true, Term: "xterm"}, Image{Command: []string{"sh"}}, Place{})
+	s, err := New(Options{TTY: true, Term: "xterm"}, Image{Command: []string{"sh"}}, Placement{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(s.Process.Env, " "); !strings.HasPrefix(got, "PATH=/usr/local/sbin:") || !strings.HasSuffix(got, "TERM=xterm") {
+	if got := strings.Join(s.Process.Env, " "); !strings.HasPrefix(got, "PATH=/usr/local/sbin:") ||
+		!strings.HasSuffix(got, "TERM=xterm") {
 		t.Errorf("environment %q", got)
 	}
 	if s.Process.Cwd != "/" || !s.Process.Terminal || s.Process.Args[0] != "sh" {
 		t.Errorf("%+v", s.Process)
 	}
-	s, err = Spec(Wish{Term: "xterm"}, Image{Env: []string{"PATH=/bin"}}, Place{})
+	s, err = New(Options{Term: "xterm"}, Image{Env: []string{"PATH=/bin"}}, Placement{})
 	if err != nil || strings.Join(s.Process.Env, " ") != "PATH=/bin" {
 		t.Errorf("%v, %v", s.Process.Env, err)
 	}

@@ -24,7 +24,7 @@ const killed = 128 + int(syscall.SIGKILL)
 // gone reports whether the target's process has ended, which ends a debugger in its PID namespace too, or is about to.
 // The first process of a namespace takes everything else in it along before it is seen to have ended itself: a debugger
 // may be over by then, and the session that hears of it.
-func (s *one) gone() bool {
+func (s *session) gone() bool {
 	return s.held != nil && (over(s.held.pidfd, 0) == nil || s.held.exiting())
 }
 
@@ -96,7 +96,7 @@ func (t *Signalled) Error() string { return fmt.Sprintf("wherry was told to end 
 func (t *Signalled) ended() (code int, why *Ended) { return 128 + int(t.Signal), &Ended{t.Error()} }
 
 // untilSignal is a context that ends when a signal asks this process to end, with the cause [Signalled].
-func untilSignal(parent context.Context) (ctx context.Context, deaf func()) {
+func untilSignal(parent context.Context) (ctx context.Context, stopListening func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -147,7 +147,7 @@ func (r Request) withoutKeeper() *Ended {
 
 // endEarly ends the session at its time limit, or when a signal asks this process to end. What it returns stops that,
 // and says whether it was so, with the exit code.
-func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) {
+func (s *session) endEarly(ctx context.Context, runc int) (was func() (int, error)) {
 	signals := make(chan os.Signal, 4)
 	// A terminal sends its signals to the command too, which decides what they mean to it.
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
@@ -192,7 +192,7 @@ func (s *one) endEarly(ctx context.Context, runc int) (was func() (int, error)) 
 }
 
 // keeperGone signals when the process that stands for the pod has ended, until that is to be forgotten.
-func (s *one) keeperGone() (gone <-chan struct{}, forget func()) {
+func (s *session) keeperGone() (gone <-chan struct{}, forget func()) {
 	if s.keeper == nil {
 		return nil, func() {}
 	}
@@ -220,7 +220,7 @@ func (s *one) keeperGone() (gone <-chan struct{}, forget func()) {
 }
 
 // endNow ends what runs. First runc, and it is waited for: it may be about to start what the guard then does not see.
-func (s *one) endNow(runc int) {
+func (s *session) endNow(runc int) {
 	_ = unix.PidfdSendSignal(runc, unix.SIGKILL, nil, 0) // it may have ended
 	_ = over(runc, -1)
 	if err := s.machine.End(s.id); err != nil {

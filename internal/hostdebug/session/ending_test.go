@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 )
 
 // A session whose process is told to end says so, whoever hears it first; and one that is late says that.
@@ -69,7 +69,7 @@ func TestPrepared(t *testing.T) {
 func TestBegun(t *testing.T) {
 	dir := t.TempDir()
 	ready := false
-	s := &one{id: "0123456789ab", machine: guard.Machine{Run: filepath.Join(dir, "run")},
+	s := &session{id: "0123456789ab", machine: guard.Machine{Run: filepath.Join(dir, "run")},
 		ready: func() { ready = true }, since: time.Now().UTC().Add(-10 * time.Minute), req: Request{TTL: time.Minute}}
 	if err := s.machine.Make(s.id); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestOutOfMemory(t *testing.T) {
 		{0, killed, 1, "the session has ended: the machine has run out of memory", ""},
 	} {
 		note := ""
-		s := &one{req: Request{Wish: box.Wish{Memory: c.limit}, Note: func(text string) { note = text }}}
+		s := &session{req: Request{Options: ocispec.Options{Memory: c.limit}, Note: func(text string) { note = text }}}
 		got := ""
 		if err := s.outOfMemory(c.code, c.kills); err != nil {
 			got = err.Error()
@@ -144,11 +144,11 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// DA-01: a session that is stopped while it starts, as soon as others see it, ends by that and not by the signal, and can say who has stopped
-// it.
+// DA-01: a session that is stopped while it starts, as soon as others see it, ends by that and not by the signal, and
+// can say who has stopped it.
 func TestToldInItsStart(t *testing.T) {
-	ctx, deaf := untilSignal(t.Context())
-	defer deaf()
+	ctx, stopListening := untilSignal(t.Context())
+	defer stopListening()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -9,53 +9,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// farewell is the socket at which the session's first process says that the command and all that it has left are gone,
-// and waits until it may end too: the session's cgroup, which goes with it, is looked at meanwhile.
-type farewell struct {
+// endNotice is the socket on which the session's first process reports that the command and everything it left behind
+// are gone. It then waits until the other end is closed, so that the session's cgroup, which disappears with it, can be
+// read before.
+type endNotice struct {
 	ours, theirs *os.File
-	look         func() int // how many processes the kernel has killed for want of memory
-	heard        chan int
+	look         func() int // counts the processes that the kernel has killed for want of memory
+	killed       chan int   // their number, when the session has ended
 }
 
-func (s *one) farewell() (*farewell, error) {
+func (s *session) endNotice() (*endNotice, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &farewell{os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs"),
+	return &endNotice{os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs"),
 		func() int { return s.machine.MemoryKills(s.id) }, make(chan int, 1)}, nil
 }
 
-// hear waits for it, once the other end is the session's own.
-func (f *farewell) hear() {
-	_ = f.theirs.Close()
+// listen waits for the notice, once runc has inherited the other end.
+func (n *endNotice) listen() {
+	_ = n.theirs.Close()
 	go func() {
 		kills := 0
-		if n, _ := f.ours.Read(make([]byte, 1)); n > 0 { // else it was killed
-			kills = f.look()
+		if size, _ := n.ours.Read(make([]byte, 1)); size > 0 { // otherwise it was killed
+			kills = n.look()
 		}
-		f.heard <- kills
-		_ = f.ours.Close()
+		n.killed <- kills
+		_ = n.ours.Close()
 	}()
 }
 
-// kills is what was seen, when the session has ended.
-func (f *farewell) kills() int { return <-f.heard }
+// kills waits for the end of the session and returns how many of its processes were killed for want of memory.
+func (n *endNotice) kills() int { return <-n.killed }
 
-// close is for one at which nobody was heard, too.
-func (f *farewell) close() {
-	_ = f.theirs.Close()
-	_ = f.ours.Close()
+// close closes both ends. It may be called whether listen was or not.
+func (n *endNotice) close() {
+	_ = n.theirs.Close()
+	_ = n.ours.Close()
 }
 
-// outOfMemory is why a session has ended some of whose processes were killed for want of memory, if that ended it; else
-// the user gets a note.
-func (s *one) outOfMemory(code, kills int) error {
+// outOfMemory returns the reason why the session ended if a lack of memory ended it. If that killed some of its
+// processes only, the user gets a note.
+func (s *session) outOfMemory(code, kills int) error {
 	if kills == 0 {
 		return nil
 	}
 	why := "the machine has run out of memory"
-	if limit := s.req.Wish.Memory; limit > 0 {
+	if limit := s.req.Options.Memory; limit > 0 {
 		why = fmt.Sprintf("it has reached its memory limit of %s (--memory)", size(limit))
 	}
 	if code == killed {
@@ -69,7 +70,7 @@ func (s *one) outOfMemory(code, kills int) error {
 	return nil
 }
 
-// size is a number of bytes as one gives it. (Pure.)
+// size formats a number of bytes as users write it, for example 512Mi. (Pure.)
 func size(bytes int64) string {
 	units := []string{"", "Ki", "Mi", "Gi", "Ti"}
 	i := 0

@@ -19,8 +19,8 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
-// DA-09: a debugger that has ended with its target says so, also when the target is not seen to have ended yet. The first process of a
-// namespace waits until all others in it are gone, and here for one that nobody reaps.
+// DA-09: a debugger that has ended with its target says so, also when the target is not seen to have ended yet. The
+// first process of a namespace waits until all others in it are gone, and here for one that nobody reaps.
 func TestEndsWithItsTarget(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("making PID namespaces needs root")
@@ -37,7 +37,8 @@ func TestEndsWithItsTarget(t *testing.T) {
 		runtime.LockOSThread() // it ends with this function: its children are in another namespace
 		namespace, err := os.Open(filepath.Join("/proc", strconv.Itoa(first.Process.Pid), "ns/pid"))
 		if err == nil {
-			err = errors.Join(unix.Setns(int(namespace.Fd()), unix.CLONE_NEWPID), debugger.Start(), other.Start(), namespace.Close())
+			err = errors.Join(unix.Setns(int(namespace.Fd()), unix.CLONE_NEWPID), debugger.Start(), other.Start(),
+				namespace.Close())
 		}
 		started <- err
 	}()
@@ -49,7 +50,8 @@ func TestEndsWithItsTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.close()
-	s := &one{held: h, req: Request{Target: &engines.Container{Target: target.Target{Engine: target.Docker, Name: "web"}}}}
+	s := &session{held: h, req: Request{Target: &engines.Container{Target: target.Target{Engine: target.Docker,
+		Name: "web"}}}}
 	if code, err := s.outcome(killed, ""); code != killed || err != nil {
 		t.Errorf("while its target lives: %d, %v", code, err)
 	}
@@ -73,7 +75,8 @@ func TestEndsWithItsTarget(t *testing.T) {
 			_ = first.Wait() // it was killed
 		}
 		var ended *Ended
-		if code, err := s.outcome(killed, ""); code != killed || !errors.As(err, &ended) || !strings.Contains(err.Error(), "docker:web has ended") {
+		if code, err := s.outcome(killed, ""); code != killed || !errors.As(err, &ended) ||
+			!strings.Contains(err.Error(), "docker:web has ended") {
 			t.Errorf("its target is %s: %d, %v", when, code, err)
 		}
 	}

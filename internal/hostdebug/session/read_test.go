@@ -106,7 +106,7 @@ func TestOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pidfd)
-	s := &one{held: &held{pidfd: pidfd},
+	s := &session{held: &held{pidfd: pidfd},
 		req: Request{Target: &engines.Container{Target: target.Target{Engine: target.Docker,
 			Name: "web"}}}}
 	is := func(wantCode, code int, err error, words string) {

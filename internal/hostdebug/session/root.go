@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/mountfd"
 )
 
@@ -22,7 +22,7 @@ type rootfs struct{ made, seen string }
 
 // unpackImage unpacks the image that was asked for, on disk, as it may be larger than what memory is there for, where
 // nobody else comes to it.
-func (s *one) unpackImage(ctx context.Context) (root string, img box.Image, err error) {
+func (s *session) unpackImage(ctx context.Context) (root string, img ocispec.Image, err error) {
 	disk := s.machine.DiskDir(s.id)
 	root = filepath.Join(disk, "root")
 	if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(root, 0o755)); err != nil {
@@ -33,7 +33,7 @@ func (s *one) unpackImage(ctx context.Context) (root string, img box.Image, err 
 }
 
 // present shows the root filesystem, when all is in it, as that of the target's root.
-func (s *one) present(fs rootfs, uid, gid int) error {
+func (s *session) present(fs rootfs, uid, gid int) error {
 	if fs.made == fs.seen {
 		return giveTo(fs.made, uid, gid)
 	}

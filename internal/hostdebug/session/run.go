@@ -17,13 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 )
 
 // exec runs the debugger by runc and waits for it.
-func (s *one) exec(ctx context.Context, at tools, root, files string, img box.Image, streams Streams) (int, error) {
-	place := box.Place{Root: root, Files: files, Cgroup: guard.Cgroup(s.id), Hostname: s.hostname(),
+func (s *session) exec(ctx context.Context, at tools, root, files string, img ocispec.Image,
+	streams Streams) (int, error) {
+	place := ocispec.Placement{Root: root, Files: files, Cgroup: guard.Cgroup(s.id), Hostname: s.hostname(),
 		OwnNetwork: true}
 	switch {
 	case s.held != nil:
@@ -36,15 +37,15 @@ func (s *one) exec(ctx context.Context, at tools, root, files string, img box.Im
 		return 0, err
 	}
 	place.Bounding = bounding(string(status))
-	spec, err := box.Spec(s.req.Wish, img, place)
+	spec, err := ocispec.New(s.req.Options, img, place)
 	if err != nil {
 		return 0, err
 	}
 	if code, err := runnable(ctx, root, spec.Process); err != nil {
 		return code, err
 	}
-	box.Through(spec, at.first)
-	if box.Filtered(s.req.Wish) {
+	ocispec.Through(spec, at.first)
+	if ocispec.Filtered(s.req.Options) {
 		spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
 	}
 	dir := filepath.Join(s.machine.Dir(s.id), "bundle")
@@ -62,7 +63,7 @@ func (s *one) exec(ctx context.Context, at tools, root, files string, img box.Im
 }
 
 // wait starts runc and waits for the command's end.
-func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int, error) {
+func (s *session) wait(ctx context.Context, runc, dir string, streams Streams) (int, error) {
 	log := filepath.Join(dir, "log.json")
 	cmd := exec.Command(runc, "--root", filepath.Join(dir, "state"), "--log", log, "--log-format", "json", "run",
 		"--no-new-keyring", "--preserve-fds", "1", "--bundle", dir, "wherry-debug-"+s.id)
@@ -83,18 +84,18 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 		}
 		feeding = pipe
 	}
-	bye, err := s.farewell()
+	notice, err := s.endNotice()
 	if err != nil {
 		return 0, err
 	}
-	defer bye.close()
-	cmd.ExtraFiles = []*os.File{bye.theirs}
+	defer notice.close()
+	cmd.ExtraFiles = []*os.File{notice.theirs}
 	restore := keepTerminal(streams.In)
 	defer restore()
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("runc: %w", err)
 	}
-	bye.hear()
+	notice.listen()
 	if feeding != nil {
 		go func() {
 			_, _ = io.Copy(feeding.(io.Writer), streams.In) // its end is the command's business
@@ -117,11 +118,11 @@ func (s *one) wait(ctx context.Context, runc, dir string, streams Streams) (int,
 	if err != nil {
 		return code, err
 	}
-	return code, s.outOfMemory(code, bye.kills())
+	return code, s.outOfMemory(code, notice.kills())
 }
 
 // outcome is what a session has come to, by the exit code of runc and what it says of a command that was not started.
-func (s *one) outcome(code int, trouble string) (int, error) {
+func (s *session) outcome(code int, trouble string) (int, error) {
 	switch ended := s.gone(); {
 	case trouble != "" && ended:
 		return killed,

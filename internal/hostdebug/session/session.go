@@ -20,44 +20,44 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/mountfd"
 )
 
 // Image is a root filesystem for the debugger.
 type Image interface {
 	// Unpack writes the image's files into an empty folder, and says what runs from it.
-	Unpack(ctx context.Context, dir string) (box.Image, error)
+	Unpack(ctx context.Context, dir string) (ocispec.Image, error)
 }
 
-// Request is a debugger that is asked for.
+// Request says which debugger to run.
 type Request struct {
 	// Target is what is debugged: its namespaces are joined. It may be nil where there is a Keeper.
 	Target *engines.Container
-	// Beside are shown too, each under /c/<name>, writable as the target is; those that do not run by their last files,
-	// read-only always. One that cannot be shown is a note, not an error.
+	// Beside are containers whose files are shown too, each under /c/<name>, writable if the target's are. Of those
+	// that do not run the last files are shown, always read-only. If one cannot be shown, that is a note, not an error.
 	Beside []*engines.Container
-	// Keeper is the process that stands for the pod of all of them; 0: there is none. Its end ends the session, and
-	// where no process of a target is joined the session is in its network.
+	// Keeper is the process that holds the namespaces of their pod, as the pause container does; 0: there is none. The
+	// session ends with it, and is in its network where no process of a target is joined.
 	Keeper int
 	// KeeperName is the container whose process the Keeper is, where the pod has none of its own.
 	KeeperName string
-	// Again is asked once the processes are held whether they are still the ones that were found; nil: they are.
-	Again func(ctx context.Context) error
+	// Recheck confirms, once the processes are held, that they are still those that were found; nil: they are.
+	Recheck func(ctx context.Context) error
 
 	ID     string       // 12 hexadecimal digits; empty: one is made up
-	Record guard.Record // what there is to say of it beside what Run knows
+	Record guard.Record // what is recorded of the session besides what Run knows
 
 	Tools Tools
-	// Kit is a mount of which nobody has another use, in which the tools are ready under the names of KitRunc and
-	// KitToolbox; nil: they are unpacked.
+	// Kit is a mount that is used for nothing else, with the unpacked tools under the names KitRunc and KitToolbox;
+	// nil: they are unpacked for this session.
 	Kit *os.File
 
 	Image    Image // nil: the built-in toolbox
 	Bounded  bool  // what is written into the image's files is kept in memory, and not more than fits there
-	Wish     box.Wish
+	Options  ocispec.Options
 	Writable bool          // the target's files
 	TTL      time.Duration // of the command, once it runs; 0: as long as it takes
 	Within   time.Duration // the command is to run, with all that comes before it; 0: as long as it takes
@@ -66,7 +66,7 @@ type Request struct {
 	Errors   *os.File      // where the guard says what it cannot remove; nil: nowhere
 }
 
-// Streams are the debugger's. With a terminal, In is one.
+// Streams are those of the debugger. If it has a terminal, In is one.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -77,21 +77,21 @@ type Ended struct{ Why string }
 
 func (e *Ended) Error() string { return "the session has ended: " + e.Why }
 
-// one is a session.
-type one struct {
-	req     Request
-	id      string
-	machine guard.Machine
-	lock    *os.File
-	held    *held // of the target; nil: there is no process
-	keeper  *held // nil: there is none
-	beside  []neighbour
-	again   func() error // the answer to Again; nothing of the target is shown before it
-	since   time.Time
-	ready   func() // the command runs: nothing that comes before it can be late any more
+// session is one debug session.
+type session struct {
+	req       Request
+	id        string
+	machine   guard.Machine
+	lock      *os.File
+	held      *held // of the target; nil: there is no process
+	keeper    *held // nil: there is none
+	beside    []neighbour
+	rechecked func() error // the answer of Recheck; nothing of the target is shown before it
+	since     time.Time
+	ready     func() // ends the limit of Within: the command runs
 
-	hangUp  func() error // lets the guard go
-	guarded chan error   // says how it has ended
+	closePipe func() error // makes the guard clean up
+	guarded   chan error   // how the guard has ended
 }
 
 // Run runs a debugger and returns its command's exit code. Nothing of it is left when it returns.
@@ -102,10 +102,10 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 	if os.Geteuid() != 0 {
 		return 0, errors.New("debugging containers of this machine needs root: run it with sudo")
 	}
-	s := &one{req: req, machine: guard.Here(), since: time.Now().UTC()}
-	// before others see the session: whoever stops it signals this process, also in its start
-	ctx, deaf := untilSignal(ctx)
-	defer deaf()
+	s := &session{req: req, machine: guard.Here(), since: time.Now().UTC()}
+	// Before others see the session: whoever stops it signals this process, even while it starts.
+	ctx, stopListening := untilSignal(ctx)
+	defer stopListening()
 	if err := s.begin(); err != nil {
 		return 0, err
 	}
@@ -121,14 +121,14 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 		return killed, &Ended{"it was stopped by " + by}
 	}
 	if known, why := calledOff(ctx); why != nil && err != nil && !errors.As(err, new(*Ended)) {
-		return known, why // what it has failed by is but that
+		return known, why // the error is only a consequence
 	}
 	return code, err
 }
 
 // run makes what the debugger needs, and runs it.
-func (s *one) run(ctx context.Context, streams Streams) (int, error) {
-	defer s.letGo()
+func (s *session) run(ctx context.Context, streams Streams) (int, error) {
+	defer s.releaseAll()
 	if err := s.holdAll(ctx); err != nil {
 		return 0, err
 	}
@@ -148,7 +148,7 @@ func (s *one) run(ctx context.Context, streams Streams) (int, error) {
 }
 
 // begin names the session and starts its guard.
-func (s *one) begin() error {
+func (s *session) begin() error {
 	if err := s.machine.Sweep(); err != nil {
 		s.note("what an earlier session has left cannot be removed: " + err.Error())
 	}
@@ -174,8 +174,8 @@ func newID() string {
 }
 
 // watch locks the session and starts its guard, which holds the lock too.
-func (s *one) watch() error {
-	// It has its name when it is locked: one that nobody holds is taken for that of a session which is over.
+func (s *session) watch() error {
+	// The file is locked before it gets its name: a lock that nobody holds means that its session is over.
 	path := s.machine.Lock(s.id)
 	var err error
 	if s.lock, err = os.OpenFile(path+".new", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
@@ -199,16 +199,16 @@ func (s *one) watch() error {
 		w.Close()
 		return fmt.Errorf("start the session's guard: %w", err)
 	}
-	s.hangUp = sync.OnceValue(w.Close)
+	s.closePipe = sync.OnceValue(w.Close)
 	s.guarded = make(chan error, 1)
 	go func() { s.guarded <- cmd.Wait() }()
 	return nil
 }
 
 // record writes what the session is, for others to see: its time limit counts from a time.
-func (s *one) record(from time.Time) error {
+func (s *session) record(from time.Time) error {
 	r := s.req.Record
-	r.ID, r.Command, r.PID, r.Since = s.id, s.req.Wish.Command, os.Getpid(), s.since
+	r.ID, r.Command, r.PID, r.Since = s.id, s.req.Options.Command, os.Getpid(), s.since
 	if s.req.Target != nil {
 		r.Target = s.req.Target.Target.String()
 	}
@@ -226,11 +226,11 @@ func (s *one) record(from time.Time) error {
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path) // there is no moment at which it is not on record
+	return os.Rename(path+".new", path) // so that there is a complete record at every moment
 }
 
-// begun is for the moment at which the command runs, from which its time limit counts.
-func (s *one) begun() {
+// begun is called when the command runs: its time limit counts from then on.
+func (s *session) begun() {
 	s.ready()
 	written := make(chan error)
 	go func() { written <- s.record(time.Now().UTC()) }() // this thread does not see the machine's own folder
@@ -239,9 +239,9 @@ func (s *one) begun() {
 	}
 }
 
-// end lets the guard take away what there is, and waits for it.
-func (s *one) end() error {
-	_ = s.hangUp() // the guard sees the pipe's end, whatever Close says
+// end lets the guard clean up, and waits for it.
+func (s *session) end() error {
+	_ = s.closePipe() // the guard sees the pipe's end, whatever Close says
 	err := <-s.guarded
 	_ = s.lock.Close()
 	if err != nil { // it was killed, perhaps
@@ -250,14 +250,14 @@ func (s *one) end() error {
 	return nil
 }
 
-func (s *one) note(text string) {
+func (s *session) note(text string) {
 	if s.req.Note != nil {
 		s.req.Note(text)
 	}
 }
 
-// inPrivate does what is done in the session's own mount namespace.
-func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
+// inPrivate prepares and runs the debugger in a mount namespace of the session's own.
+func (s *session) inPrivate(ctx context.Context, streams Streams) (int, error) {
 	base := s.machine.Dir(s.id)
 	if err := privateMounts(base); err != nil {
 		return 0, err
@@ -273,7 +273,7 @@ func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.again(); err != nil {
+	if err := s.rechecked(); err != nil {
 		return 0, err
 	}
 	files := filepath.Join(base, "files")
@@ -303,7 +303,7 @@ func privateMounts(at string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 		return fmt.Errorf("a mount namespace for the session: %w", err)
 	}
-	// What is unmounted on the machine is not kept by a session, and nothing of a session comes to the machine.
+	// Unmounts on the machine reach the session, and mounts of the session do not reach the machine.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("a mount namespace for the session: %w", err)
 	}

@@ -18,9 +18,9 @@ type neighbour struct {
 	held *held // nil: it does not run
 }
 
-// holdAll takes hold of the processes of all that is shown and joined. Of those beside the target, one that has just
-// ended is shown as one that does not run.
-func (s *one) holdAll(ctx context.Context) (err error) {
+// holdAll opens descriptors of the processes of all containers that are shown or joined. One beside the target that has
+// just ended is shown as one that does not run.
+func (s *session) holdAll(ctx context.Context) (err error) {
 	if t := s.req.Target; t != nil && t.Alive() {
 		if s.held, err = hold(t.PID); err != nil {
 			return err
@@ -44,17 +44,17 @@ func (s *one) holdAll(ctx context.Context) (err error) {
 		}
 		s.beside = append(s.beside, n)
 	}
-	s.again = func() error { return nil }
-	if s.req.Again != nil { // meanwhile, what needs no answer is done
+	s.rechecked = func() error { return nil }
+	if s.req.Recheck != nil { // concurrently with the preparations that do not depend on it
 		answer := make(chan error, 1)
-		go func() { answer <- s.req.Again(ctx) }()
-		s.again = sync.OnceValue(func() error { return <-answer })
+		go func() { answer <- s.req.Recheck(ctx) }()
+		s.rechecked = sync.OnceValue(func() error { return <-answer })
 	}
 	return nil
 }
 
-// letGo closes what holdAll has opened.
-func (s *one) letGo() {
+// releaseAll closes what holdAll has opened.
+func (s *session) releaseAll() {
 	for _, h := range []*held{s.held, s.keeper} {
 		if h != nil {
 			h.close()
@@ -68,15 +68,15 @@ func (s *one) letGo() {
 }
 
 // joined is the process of whose namespaces some are joined; nil for none.
-func (s *one) joined() *held {
+func (s *session) joined() *held {
 	if s.held != nil {
 		return s.held
 	}
 	return s.keeper
 }
 
-// hostname is that of a session which joins nobody's.
-func (s *one) hostname() string {
+// hostname is the name of a session that joins no UTS namespace.
+func (s *session) hostname() string {
 	if s.req.Target != nil {
 		return s.req.Target.FolderName()
 	}
@@ -85,7 +85,7 @@ func (s *one) hostname() string {
 
 // showAll puts the files of all and what is known of them below a folder. It returns the name under which the first of
 // them is there.
-func (s *one) showAll(ctx context.Context, files string, uid, gid int) (first string, err error) {
+func (s *session) showAll(ctx context.Context, files string, uid, gid int) (first string, err error) {
 	if t := s.req.Target; t != nil {
 		if s.held == nil && s.req.Writable {
 			return "", fmt.Errorf("%s is not running: its files are evidence, and can be read only", t.Target)
@@ -111,7 +111,7 @@ func (s *one) showAll(ctx context.Context, files string, uid, gid int) (first st
 }
 
 // show puts one container's files and what is known of it below a folder.
-func (s *one) show(ctx context.Context, n neighbour, files string, uid, gid int) error {
+func (s *session) show(ctx context.Context, n neighbour, files string, uid, gid int) error {
 	name := n.c.FolderName()
 	at := filepath.Join(files, name)
 	if err := os.MkdirAll(at, 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/mountfd"
 )
 
@@ -38,7 +38,7 @@ const (
 type tools struct{ runc, first string }
 
 // prepare has the tools and the debugger's root filesystem in their places.
-func (s *one) prepare(ctx context.Context, base string) (at tools, root rootfs, img box.Image, err error) {
+func (s *session) prepare(ctx context.Context, base string) (at tools, root rootfs, img ocispec.Image, err error) {
 	root.seen = filepath.Join(base, "root")
 	root.made = root.seen
 	if err := os.Mkdir(root.seen, 0o755); err != nil {
@@ -67,7 +67,8 @@ func (s *one) prepare(ctx context.Context, base string) (at tools, root rootfs, 
 }
 
 // fromKit takes what is ready in a kit.
-func (s *one) fromKit(ctx context.Context, base string, root rootfs) (at tools, _ rootfs, img box.Image, err error) {
+func (s *session) fromKit(ctx context.Context, base string,
+	root rootfs) (at tools, _ rootfs, img ocispec.Image, err error) {
 	kit := filepath.Join(base, "kit")
 	at = tools{filepath.Join(kit, KitRunc), filepath.Join(kit, KitFirst)}
 	if err = os.Mkdir(kit, 0o755); err == nil {
@@ -88,7 +89,7 @@ func (s *one) fromKit(ctx context.Context, base string, root rootfs) (at tools, 
 }
 
 // layOver shows a folder at another one such that what is written to it goes into the session's own memory file system.
-func (s *one) layOver(lower, at string, uid, gid int) error {
+func (s *session) layOver(lower, at string, uid, gid int) error {
 	base := s.machine.Dir(s.id)
 	upper, work := filepath.Join(base, "changes"), filepath.Join(base, "work")
 	for _, dir := range []string{upper, work} {
@@ -105,7 +106,7 @@ func (s *one) layOver(lower, at string, uid, gid int) error {
 
 // cover shows an image's files such that who may debug a pod does not fill the machine's disk: what is written is kept
 // in memory, which is bounded. Where the kernel cannot, nothing is written.
-func (s *one) cover(fd int, at string, uid, gid int) error {
+func (s *session) cover(fd int, at string, uid, gid int) error {
 	lower := filepath.Join(s.machine.Dir(s.id), "image")
 	if err := os.Mkdir(lower, 0o755); err != nil {
 		return err
@@ -127,6 +128,6 @@ func (s *one) cover(fd int, at string, uid, gid int) error {
 }
 
 // toolboxImage is what runs from the built-in image.
-func toolboxImage() box.Image {
-	return box.Image{Command: []string{"/bin/sh"}, Env: []string{"PATH=/bin", "HOME=/root"}, WorkDir: "/"}
+func toolboxImage() ocispec.Image {
+	return ocispec.Image{Command: []string{"/bin/sh"}, Env: []string{"PATH=/bin", "HOME=/root"}, WorkDir: "/"}
 }
