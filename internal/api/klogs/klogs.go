@@ -15,26 +15,25 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Route sends what the Kubernetes libraries log to logger, from warnings upwards: they say much at Info that means
-// nothing to a person. What they call an error though it is only that a client has gone, or that a controller tries
-// again what somebody else has changed meanwhile, is sent as debugging. It acts on the whole process, since klog is
-// global.
+// Route sends what the Kubernetes libraries log to logger, from warnings upwards: most of what they log at Info means
+// nothing to users. What they log as an error although only a client has disconnected, or a controller retries after a
+// conflict, is sent at level Debug. Route affects the whole process, since klog is global.
 //
-// What an autoscaler says of the same target every few seconds is told once.
+// What an autoscaler logs about the same target every few seconds is logged once.
 func Route(logger *slog.Logger) {
 	klog.SetSlogLogger(slog.New(newAtLeast(logger.Handler(), slog.LevelWarn)))
 }
 
-// atLeast is a slog.Handler that drops what is below a level, and lowers what is about clients that have gone, about
-// second tries, and what was told a moment ago.
+// atLeast is a slog.Handler that drops records below a level, and lowers records about disconnected clients, about
+// retries, and those that were logged a moment ago, to Debug.
 type atLeast struct {
 	slog.Handler
-	level slog.Level
-	told  *told
+	level   slog.Level
+	repeats *repeats
 }
 
 func newAtLeast(inner slog.Handler, level slog.Level) atLeast {
-	return atLeast{inner, level, newTold()}
+	return atLeast{inner, level, newRepeats()}
 }
 
 // Enabled implements slog.Handler.
@@ -44,7 +43,7 @@ func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h atLeast) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level > slog.LevelDebug && (ofGoneClient(r) || ofSecondTry(r) || h.told.again(r)) {
+	if r.Level > slog.LevelDebug && (ofGoneClient(r) || ofRetry(r) || h.repeats.has(r)) {
 		if !h.Handler.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}
@@ -56,16 +55,16 @@ func (h atLeast) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(attrs), h.level, h.told}
+	return atLeast{h.Handler.WithAttrs(attrs), h.level, h.repeats}
 }
 
 // WithGroup implements slog.Handler.
 func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level, h.told}
+	return atLeast{h.Handler.WithGroup(name), h.level, h.repeats}
 }
 
-// ofGoneClient decides whether a record only says that a stream's client has closed its connection, as each does in the
-// end. (Pure.)
+// ofGoneClient reports whether a record only says that the client of a stream has closed its connection, as each does in
+// the end. (Pure.)
 func ofGoneClient(r slog.Record) (gone bool) {
 	// What the libraries for streams say; other components' lost connections are worth a line.
 	if !slices.Contains([]string{"Error on socket receive", "Unable to write frame", "Unhandled Error",
@@ -80,14 +79,14 @@ func ofGoneClient(r slog.Record) (gone bool) {
 	return gone
 }
 
-// optimisticLock is what the API server says when somebody else was quicker: OptimisticLockErrorMsg of its generic
-// registry, which a command would link for these words alone. A test holds the two together.
+// optimisticLock is the API server's message for a conflict: OptimisticLockErrorMsg of its generic registry, which a
+// command would link for this text alone. A test compares the two.
 const optimisticLock = "the object has been modified; please apply your changes to the latest version and try again"
 
-// ofSecondTry decides whether a record only says that a controller of Kubernetes' tries again in a moment: its cache is
-// behind what it has written itself, or somebody was quicker; or that it was told to stop before it had begun. The
-// libraries put such errors into others' texts. (Pure.)
-func ofSecondTry(r slog.Record) (again bool) {
+// ofRetry reports whether a record only says that one of Kubernetes' controllers will retry in a moment, because its
+// cache is behind its own writes or because of a conflict; or that it was stopped before it had started. The libraries
+// wrap such errors as text. (Pure.)
+func ofRetry(r slog.Record) (again bool) {
 	if r.Message == "Unable to sync caches" {
 		return true
 	}
@@ -98,7 +97,7 @@ func ofSecondTry(r slog.Record) (again bool) {
 		err, ok := a.Value.Any().(error)
 		again = a.Key == "err" && ok && (strings.Contains(err.Error(), "is not as new as written version") ||
 			strings.Contains(err.Error(), optimisticLock) ||
-			// it is told of more kinds
+			// the garbage collector starts again with more kinds
 			strings.Contains(err.Error(), "timed out waiting for dependency graph builder sync"))
 		return !again
 	})
@@ -108,7 +107,7 @@ func ofSecondTry(r slog.Record) (again bool) {
 func isGone(err error) bool {
 	for _, is := range []error{net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET,
 		syscall.EPIPE, context.Canceled} {
-		// The libraries put errors into others' texts.
+		// The libraries wrap errors as text.
 		if errors.Is(err, is) || strings.HasSuffix(err.Error(), ": "+is.Error()) {
 			return true
 		}

@@ -50,14 +50,14 @@ func TestAutoscalersAreHeardOnce(t *testing.T) {
 		out.Reset()
 		slog.New(h).Error("Unhandled Error", "err", errors.New("something else"))
 		if out.Len() == 0 {
-			t.Error("another error is not told")
+			t.Error("another error is not logged")
 		}
 	}
-	for i := range 10 * mostTold {
+	for i := range 10 * mostTargets {
 		now = now.Add(time.Second)
 		say(fmt.Sprint("Deployment/shop/", i), "missing request for cpu")
 	}
-	if len(h.told.last) > mostTold {
-		t.Errorf("%d targets are remembered", len(h.told.last))
+	if len(h.repeats.last) > mostTargets {
+		t.Errorf("%d targets are remembered", len(h.repeats.last))
 	}
 }
