@@ -49,6 +49,9 @@ var readOnly = regexp.MustCompile(`^cri\.(List|.*Status$|.*Stats$|ImageFsInfo|Ve
 // leftToStart are places where containerd removes a task's folder: it does not try again what fails there, but its next start does.
 var leftToStart = regexp.MustCompile(`^containerd/core/runtime/v2\.(Bundle\.Delete|atomicDelete):`)
 
+// ofKernel are places that write files of the kernel's: it takes a write whole, or not at all.
+var ofKernel = regexp.MustCompile(`^(shim\.(cgroup\.\w+|watchControl)|node/cgroup\..*):os\.WriteFile`)
+
 // faultsAt are all faults that a place can have.
 func faultsAt(place string) []string {
 	switch {
@@ -60,7 +63,7 @@ func faultsAt(place string) []string {
 		return []string{"before", "die", "error", "lost"}
 	case strings.HasPrefix(place, "etcd/"), strings.HasPrefix(place, "bbolt."):
 		return []string{"die"} // a store whose disk fails has to give up
-	case strings.Contains(place, "os.WriteFile"):
+	case strings.Contains(place, "os.WriteFile") && !ofKernel.MatchString(place):
 		return []string{"torn", "die", "error"}
 	}
 	return []string{"die", "error"}
