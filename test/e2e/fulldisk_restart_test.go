@@ -63,7 +63,8 @@ func TestFullDiskNothingRestarts(t *testing.T) {
 	} else if log := srv.LogTail(3); !strings.Contains(log, "free some space") && !strings.Contains(log, "are needed") {
 		t.Errorf("RS-02 what it says without any room: %s", log)
 	}
-	if err := os.Truncate(full, size(t, full)-32<<20); err != nil {
+	// What was cut off of the store's log is mended in a copy, which is 64 MiB.
+	if err := os.Truncate(full, size(t, full)-100<<20); err != nil {
 		t.Fatal(err)
 	}
 	if err := srv.Start(t.Context()); err != nil {
