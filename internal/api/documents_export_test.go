@@ -18,5 +18,5 @@ func (s *Server) LibraryDocuments() http.Handler {
 	return m
 }
 
-// DocumentMade says whether the server has made its OpenAPI document of version 2.
+// DocumentMade reports whether the server has made its OpenAPI document of version 2.
 func (s *Server) DocumentMade() bool { return s.served.generic.StaticOpenAPISpec.Paths != nil }

@@ -55,7 +55,7 @@ func sized(name string, size int) *corev1.ConfigMap {
 		Data: map[string]string{"a": hex.EncodeToString(half)}}
 }
 
-// isFull tells whether err is the refusal of a full store.
+// isFull reports whether err is the refusal of a full store.
 func isFull(err error) bool {
 	s := apierrors.APIStatus(nil)
 	return err != nil && asStatus(err, &s) && s.Status().Code == http.StatusInsufficientStorage &&

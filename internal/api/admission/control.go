@@ -103,7 +103,7 @@ func (c *Control) Stop() { c.dynamic.Stop() }
 // Close ends what the plug-ins run; requests that need them are refused from then on or judged by what is known.
 func (c *Control) Close() { c.dynamic.Close() }
 
-// OpenNamespace tells whether a namespace lets every pod in because nobody has decided otherwise.
+// OpenNamespace reports whether a namespace lets every pod in because nobody has decided otherwise.
 func (c *Control) OpenNamespace(ctx context.Context, namespace string) (bool, error) {
 	return c.policies.podSecurity.open(ctx, namespace)
 }

@@ -104,7 +104,7 @@ func setDefaultLevel(config *podsecurityapi.PodSecurityConfiguration, level stri
 	return nil
 }
 
-// open tells whether nothing was decided about a namespace, so that it lets every pod in: whoever may make pods there
+// open reports whether nothing was decided about a namespace, so that it lets every pod in: whoever may make pods there
 // may do to the node what root can. One that is labelled privileged is so on purpose.
 func (p podSecurity) open(ctx context.Context, namespace string) (bool, error) {
 	ns, err := p.reads.GetNamespace(ctx, namespace)

@@ -87,7 +87,7 @@ func (a *Aggregator) wanted(name string) *apiregistration.APIService {
 	return localService(gv, always, customGroupPriority, customVersionPriority)
 }
 
-// serves tells whether this server answers for a group where nobody else does.
+// serves reports whether this server answers for a group where nobody else does.
 func (a *Aggregator) serves(group string) bool {
 	a.custom.mu.Lock()
 	defer a.custom.mu.Unlock()

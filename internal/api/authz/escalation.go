@@ -39,7 +39,7 @@ type granting struct {
 	*registry.REST
 	policy     *policy
 	authorizer authorizer.UnconditionalAuthorizer
-	// open tells whether a namespace lets every pod in because nobody has decided otherwise.
+	// open reports whether a namespace lets every pod in because nobody has decided otherwise.
 	open func(ctx context.Context, namespace string) (bool, error)
 }
 

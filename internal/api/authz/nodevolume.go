@@ -16,7 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
 )
 
-// mayReadVolume tells whether a persistent volume belongs to the claim of a pod on the node.
+// mayReadVolume reports whether a persistent volume belongs to the claim of a pod on the node.
 func (n *nodeAuthorizer) mayReadVolume(ctx context.Context, node, name string) (bool, error) {
 	obj, err := n.stores["persistentvolumes"].Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -41,7 +41,7 @@ func (n *nodeAuthorizer) hasVolume(ctx context.Context, node string, volume *cor
 	return n.lookUp(ctx, node, claim)
 }
 
-// isAttachment tells whether a VolumeAttachment is of the node.
+// isAttachment reports whether a VolumeAttachment is of the node.
 func (n *nodeAuthorizer) isAttachment(ctx context.Context, node, name string) (bool, error) {
 	obj, err := n.stores["volumeattachments"].Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -51,7 +51,7 @@ func (n *nodeAuthorizer) isAttachment(ctx context.Context, node, name string) (b
 	return ok && attachment.Spec.NodeName == node, err
 }
 
-// ofVolumes tells whether a secret is for the driver of a volume that a pod on the node has.
+// ofVolumes reports whether a secret is for the driver of a volume that a pod on the node has.
 func (n *nodeAuthorizer) ofVolumes(ctx context.Context, node string, secret nodeauth.Ref) (found bool, err error) {
 	volumes := n.stores["persistentvolumes"]
 	list, err := volumes.List(volumes.Within(ctx, ""), &metainternal.ListOptions{})

@@ -211,7 +211,7 @@ func UpgradeFirst(r rest.Responder, open func(*http.Request) (http.Handler, erro
 	})
 }
 
-// AsksForStreams tells whether a request asks for another protocol.
+// AsksForStreams reports whether a request asks for another protocol.
 func AsksForStreams(req *http.Request) bool {
 	return httpstream.IsUpgradeRequest(req) || wsstream.IsWebSocketRequest(req)
 }

@@ -154,7 +154,7 @@ func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Val
 			name, namespace)
 }
 
-// within tells whether an answer is about a pod of the namespace that was created at a time; what it reads for that can
+// within reports whether an answer is about a pod of the namespace that was created at a time; what it reads for that can
 // be read again.
 func within(answer *http.Response, created time.Time) bool {
 	late := time.AfterFunc(answerTime, func() { answer.Body.Close() })

@@ -72,7 +72,7 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// unreadyMayGo tells whether a pod that is not ready, and so is not counted, may go without being charged.
+// unreadyMayGo reports whether a pod that is not ready, and so is not counted, may go without being charged.
 func unreadyMayGo(b *policy.PodDisruptionBudget) bool {
 	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policy.AlwaysAllow {
 		return true

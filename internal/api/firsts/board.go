@@ -83,7 +83,7 @@ func (b *Board) change(do func(byKind)) {
 	b.waits.Store(&all)
 }
 
-// Collectable tells whether an object is one that the garbage collector may have to act on: it has an owner, or it is
+// Collectable reports whether an object is one that the garbage collector may have to act on: it has an owner, or it is
 // being deleted in a way that the collector completes. A node as the only owner does not count: every server has such
 // leases, and who deletes a node sees to them.
 func Collectable(_ schema.GroupResource, obj runtime.Object) bool {

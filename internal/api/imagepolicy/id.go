@@ -4,7 +4,7 @@ package imagepolicy
 
 import "fmt"
 
-// NeedsNames tells whether the policy can judge an image that is called by its id only when the names of that image are
+// NeedsNames reports whether the policy can judge an image that is called by its id only when the names of that image are
 // known. A policy that merely requires a digest cannot be walked around by an id, which says as exactly what runs.
 func (s *ImagePolicySpec) NeedsNames() bool { return len(s.Allow)+len(s.Deny) > 0 }
 

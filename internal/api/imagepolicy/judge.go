@@ -22,7 +22,7 @@ type Use struct {
 	By    string // for a person: container "main", image volume "data"
 }
 
-// Concerns says whether a policy is about a namespace. A selector that cannot be read is an error: nobody can tell
+// Concerns reports whether a policy is about a namespace. A selector that cannot be read is an error: nobody can tell
 // then.
 func (s *ImagePolicySpec) Concerns(ns *corev1.Namespace) (bool, error) {
 	if s.NamespaceSelector != nil {

@@ -73,7 +73,7 @@ type ImagePolicyList struct {
 	Items []ImagePolicy `json:"items"`
 }
 
-// Equal tells whether two policies say the same.
+// Equal reports whether two policies say the same.
 func (s *ImagePolicySpec) Equal(other *ImagePolicySpec) bool {
 	return equality.Semantic.DeepEqual(s, other)
 }

@@ -88,7 +88,7 @@ func (g *Graph) remove(self Ref) {
 	}
 }
 
-// Has says whether a pod on the node is, or refers to, the object.
+// Has reports whether a pod on the node is, or refers to, the object.
 func (g *Graph) Has(node string, to Ref) bool { return g.count[edge{node, to}] > 0 }
 
 // Refs are the pod itself and everything in its namespace that the node must read to run it, each once.

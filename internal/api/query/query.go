@@ -28,7 +28,7 @@ type Reader struct {
 	err    error
 }
 
-// Has tells whether the request has a parameter.
+// Has reports whether the request has a parameter.
 func (q *Reader) Has(name string) bool { return q.values.Has(name) }
 
 // Value is a parameter's first value.

@@ -30,10 +30,10 @@ func Count(q *corev1.ResourceQuota, items []Item) corev1.ResourceList {
 	return used
 }
 
-// Same says whether two counts are equal.
+// Same reports whether two counts are equal.
 func Same(a, b corev1.ResourceList) bool { return lists.Equals(a, b) }
 
-// UpToDate says whether the status of a quota is that of its spec, so that what it says is used can be relied on.
+// UpToDate reports whether the status of a quota is that of its spec, so that what it says is used can be relied on.
 func UpToDate(q *corev1.ResourceQuota) bool {
 	if !lists.Equals(q.Spec.Hard, q.Status.Hard) {
 		return false
@@ -64,7 +64,7 @@ func Change(q *corev1.ResourceQuota, now, old Item) (corev1.ResourceList, error)
 	return add(q, asked)
 }
 
-// Grows tells whether an object takes more of anything than it did, or comes into the scope of other quotas.
+// Grows reports whether an object takes more of anything than it did, or comes into the scope of other quotas.
 func Grows(now, old Item) bool {
 	claim, ok := now.Object.(*corev1.PersistentVolumeClaim)
 	was, _ := old.Object.(*corev1.PersistentVolumeClaim)

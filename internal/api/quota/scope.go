@@ -10,7 +10,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Matches says whether an object is in all scopes of a quota. Scopes are about pods and volume claims: nothing else is
+// Matches reports whether an object is in all scopes of a quota. Scopes are about pods and volume claims: nothing else is
 // in one.
 func Matches(q *corev1.ResourceQuota, i Item) bool {
 	var all []corev1.ScopedResourceSelectorRequirement

@@ -37,10 +37,10 @@ type Item struct {
 	Visits int64
 }
 
-// IsCount says whether an entry of a quota is about the number of objects of some resource: count/RESOURCE.GROUP.
+// IsCount reports whether an entry of a quota is about the number of objects of some resource: count/RESOURCE.GROUP.
 func IsCount(name corev1.ResourceName) bool { return strings.HasPrefix(string(name), countPrefix) }
 
-// Tracks says whether objects of a resource can take anything of the named entry of a quota.
+// Tracks reports whether objects of a resource can take anything of the named entry of a quota.
 func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
 	if IsCount(name) {
 		return string(name) == countPrefix+r.String()
@@ -78,7 +78,7 @@ func isCompute(name corev1.ResourceName) bool {
 		strings.HasPrefix(s, corev1.ResourceHugePagesPrefix)
 }
 
-// isLimit says whether an entry is about limits. Extended resources and huge pages cannot be overcommitted: what is
+// isLimit reports whether an entry is about limits. Extended resources and huge pages cannot be overcommitted: what is
 // requested of them is their limit, and quotas have entries for requests of them only.
 // https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources
 func isLimit(name corev1.ResourceName) bool {

@@ -25,7 +25,7 @@ type Request struct {
 	Path        string // of a request that is for no resource
 }
 
-// Allows says whether one rule allows the request.
+// Allows reports whether one rule allows the request.
 func Allows(rule *rbacv1.PolicyRule, r *Request) bool {
 	if !holds(rule.Verbs, rbacv1.VerbAll, r.Verb) {
 		return false

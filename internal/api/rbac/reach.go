@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// ReachesNode tells whether rules, given in a namespace that lets every pod in, amount to being root on the node:
+// ReachesNode reports whether rules, given in a namespace that lets every pod in, amount to being root on the node:
 // whoever may make a pod there, or write what pods are made from, may have a privileged one, and a debug container with
 // the privileges of the profile sysadmin is as good.
 func ReachesNode(rules []rbacv1.PolicyRule) bool {

@@ -40,7 +40,7 @@ type stored struct {
 	before, after int  // bytes; before is 0 for an object that is new
 }
 
-// passes tells whether a write may go into a full store: what does not make an object larger does, because earlier
+// passes reports whether a write may go into a full store: what does not make an object larger does, because earlier
 // versions are dropped. (Pure.)
 func (w stored) passes() bool {
 	return w.insider || w.before > 0 && (w.leaving || w.after <= w.before)
@@ -117,7 +117,7 @@ func isLeaving(obj runtime.Object) bool {
 	return err == nil && m.GetDeletionTimestamp() != nil
 }
 
-// FromInside tells whether a request comes from a part of the server or from a node. Pods have service accounts, and
+// FromInside reports whether a request comes from a part of the server or from a node. Pods have service accounts, and
 // are nobody's part.
 func FromInside(ctx context.Context) bool {
 	u, ok := request.UserFrom(ctx)

@@ -55,7 +55,7 @@ func (r *Ruled) add(namespace string) {
 	r.names[namespace] = true
 }
 
-// Has says whether a namespace may have an object of the kind.
+// Has reports whether a namespace may have an object of the kind.
 func (r *Ruled) Has(ctx context.Context, namespace string) (bool, error) {
 	if err := r.Load(ctx); err != nil {
 		return false, err

@@ -189,5 +189,5 @@ func invalid(s *corev1.Service, all field.ErrorList) error {
 	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, all)
 }
 
-// HasAddress says whether a service is of a type that lives behind an address of the service range.
+// HasAddress reports whether a service is of a type that lives behind an address of the service range.
 func HasAddress(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }

@@ -101,7 +101,7 @@ func list(nanoCores *uint64, memory *statsapi.MemoryStats) corev1.ResourceList {
 	}
 }
 
-// Known tells whether a sample can stand as the earlier of two: it must not be older than a client would call the
+// Known reports whether a sample can stand as the earlier of two: it must not be older than a client would call the
 // present.
 func Known(s *Sample, now time.Time) bool {
 	return s != nil && now.Sub(s.At) >= minWindow && now.Sub(s.At) <= maxWindow

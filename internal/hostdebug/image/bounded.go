@@ -67,7 +67,7 @@ func (b *bounded) use(n int64) error {
 	return room(b.dir, &fs, b.spare)
 }
 
-// room says whether a disk has room for images. (Pure.)
+// room reports whether a disk has room for images. (Pure.)
 func room(dir string, fs *unix.Statfs_t, spare int64) error {
 	if free := int64(fs.Bavail) * fs.Bsize; free < spare {
 		return fmt.Errorf("the disk of %s is nearly full: %d MiB are free, and %d MiB are not for images", dir,

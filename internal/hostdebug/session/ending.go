@@ -146,7 +146,7 @@ func (r Request) withoutKeeper() *Ended {
 }
 
 // endEarly ends the session at its time limit, or when a signal asks this process to end. What it returns stops that,
-// and says whether it was so, with the exit code.
+// and reports whether it was so, with the exit code.
 func (s *session) endEarly(ctx context.Context, runc int) (was func() (int, error)) {
 	signals := make(chan os.Signal, 4)
 	// A terminal sends its signals to the command too, which decides what they mean to it.

@@ -116,7 +116,7 @@ func (c Config) Reader(plugin string) io.Reader {
 	return bytes.NewReader(c[plugin])
 }
 
-// Has tells whether the file configures a plug-in.
+// Has reports whether the file configures a plug-in.
 func (c Config) Has(plugin string) bool { return len(c[plugin]) > 0 }
 
 // PodSecurity is the configuration of Pod Security: the defaults if the file has none.

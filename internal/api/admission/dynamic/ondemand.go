@@ -42,7 +42,7 @@ func (p *onDemand) hear() {
 	p.rules.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { p.active.Store(true) }})
 }
 
-// has says whether there is, or was, a rule.
+// has reports whether there is, or was, a rule.
 func (p *onDemand) has(ctx context.Context) (bool, error) {
 	if p.active.Load() || p.asked.Load() {
 		return p.active.Load(), nil

@@ -94,7 +94,7 @@ func ruleResources(at *field.Path, list []string) (all rules.Errs) {
 	return all
 }
 
-// resourceCovers says whether a request for what b names is one for what a names too. Only wildcards cover.
+// resourceCovers reports whether a request for what b names is one for what a names too. Only wildcards cover.
 func resourceCovers(a, b string) bool {
 	if !strings.Contains(a, "*") {
 		return false

@@ -131,7 +131,7 @@ func variables(at *field.Path, list []admissionv1.Variable, compile *expressions
 	return all
 }
 
-// isIdentifier says whether CEL can name something so:
+// isIdentifier reports whether CEL can name something so:
 // https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax.
 func isIdentifier(name string) bool {
 	switch name {
