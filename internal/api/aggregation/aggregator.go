@@ -68,7 +68,7 @@ func New(o Options) *Aggregator {
 	o.Stores[upstream.APIServices].OnWrite.Add(onwrite.Calls{
 		Creating: func(obj runtime.Object, _ bool) (onwrite.Finish, error) { return nil, a.judge(obj) },
 		Updating: func(obj, _ runtime.Object, _ bool) (onwrite.Finish, error) { return nil, a.judge(obj) },
-		Created:  a.heard, Updated: a.heard, Deleted: a.deleted,
+		Created:  a.written, Updated: a.written, Deleted: a.deleted,
 	})
 	o.Certificate.OnRenewal(a.renewed)
 	return a
@@ -109,8 +109,8 @@ func (a *Aggregator) own(group, version string) bool {
 	return false
 }
 
-// heard begins with the first APIService that names a Service.
-func (a *Aggregator) heard(obj runtime.Object) {
+// written starts the aggregation with the first APIService that names a Service.
+func (a *Aggregator) written(obj runtime.Object) {
 	if s, ok := obj.(*apiregistration.APIService); ok && s.Spec.Service != nil {
 		a.begin()
 	}

@@ -122,7 +122,7 @@ type custom struct {
 	running bool
 }
 
-// Custom says which versions of a group custom resources define now. It returns at once.
+// Custom sets which versions of a group custom resources define now. It returns at once.
 func (a *Aggregator) Custom(group string, versions []string) {
 	c := &a.custom
 	c.mu.Lock()
@@ -131,7 +131,7 @@ func (a *Aggregator) Custom(group string, versions []string) {
 		c.groups = map[string][]string{}
 	}
 	c.groups[group] = versions
-	if !slices.Contains(c.due, group) { // each of its definitions is told of
+	if !slices.Contains(c.due, group) { // Custom is called for each of its definitions
 		c.due = append(c.due, group)
 	}
 	if !c.running && a.context.Err() == nil {
@@ -156,14 +156,14 @@ func (a *Aggregator) followCustom() {
 			delete(c.groups, group)
 		}
 		c.mu.Unlock()
-		if err := a.settle(a.context, group, versions); err != nil && a.context.Err() == nil {
+		if err := a.reconcile(a.context, group, versions); err != nil && a.context.Err() == nil {
 			a.o.Log.Error("cannot make the APIServices of custom resources", "group", group, "err", err)
 		}
 	}
 }
 
-// settle makes the APIServices of one group of custom resources what they ought to be.
-func (a *Aggregator) settle(ctx context.Context, group string, versions []string) error {
+// reconcile makes the APIServices of one group of custom resources what they should be.
+func (a *Aggregator) reconcile(ctx context.Context, group string, versions []string) error {
 	var errs []error
 	for _, version := range versions {
 		gv := schema.GroupVersion{Group: group, Version: version}

@@ -52,7 +52,7 @@ func newRoute(s *v1.APIService, o Options, cert, key []byte) *route {
 	return r
 }
 
-// same says that a route leads where another does, and knows the same of it.
+// same reports whether another route leads to the same server, by the same facts.
 func (r *route) same(other *route) bool {
 	return r != nil && r.service.ResourceVersion == other.service.ResourceVersion &&
 		r.service.UID == other.service.UID && bytes.Equal(r.cert, other.cert)
@@ -65,8 +65,8 @@ func (r *route) always() *route {
 	return &open
 }
 
-// closed says why nobody is let through; nil: he is. Where the route does not know of it as available, the store is
-// asked: who has just read there that it is must not be told otherwise.
+// closed is the reason why requests are refused; nil: they are not. Where the route does not know its server as
+// available, the store is read: a client that has just read there that it is must not be refused.
 func (r *route) closed(ctx context.Context) error {
 	name := r.service.Name
 	if r.broken != nil {
@@ -125,7 +125,7 @@ func (r *route) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, onward)
 }
 
-// refuser tells what went wrong on the way.
+// refuser answers with what went wrong on the way.
 type refuser struct{ *route }
 
 var _ proxy.ErrorResponder = refuser{}
