@@ -11,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What client-go had until Kubernetes 1.33 begins to read a WebSocket before it has made the streams, and throws away
-// what comes for a stream that is not there yet ("Unknown stream id 1, discarding message",
-// kubernetes/kubernetes#131189): the prompt of a shell that was there first, and the user waits for it. So such a
-// client is told nothing before it has said something, which it does when its streams are there: on a terminal, its
-// size. A client that has nothing to say makes its streams within that time as well.
+// Until Kubernetes 1.33, client-go begins to read a WebSocket before it has made the streams, and throws away what
+// comes for a stream that does not exist yet ("Unknown stream id 1, discarding message", kubernetes/kubernetes#131189):
+// the prompt of a shell that started sooner, for which the user then waits. So nothing is sent to such a client before
+// it has sent something, which it does once its streams exist: on a terminal, its size. A client that has nothing to
+// send makes its streams within that time as well.
 const (
 	holdOnTerminal = 50 * time.Millisecond
 	holdOtherwise  = 5 * time.Millisecond
@@ -24,7 +24,7 @@ const (
 // mended is the first minor version of kubectl that makes its streams before it reads.
 const mended = 34
 
-// EarlyReader is how long a client may have to be spared; 0 if it is known to take everything.
+// EarlyReader is how long output must be held back for a client that may read too early; 0 for one that does not.
 func EarlyReader(req *http.Request) time.Duration {
 	agent := req.UserAgent()
 	if strings.HasPrefix(agent, "wherry") { // kubectl as a part of it, too

@@ -34,7 +34,7 @@ type SliceLister func(ctx context.Context, service string) ([]*discoveryv1.Endpo
 // an *http.Transport or wrap one, since upgrades need its dialer and its TLS configuration; it speaks HTTP/1.1.
 type NodeLocator func(ctx context.Context, nodeName string) (*url.URL, http.RoundTripper, error)
 
-// dialTimeout bounds how long a node may take to answer the phone.
+// dialTimeout bounds how long connecting to a node may take.
 const dialTimeout = 10 * time.Second
 
 // Kubelets finds kubelets by what their node objects say.

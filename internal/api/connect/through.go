@@ -22,8 +22,8 @@ import (
 
 // webSockets hands a WebSocket client (v5) to a node as it is. Translated to SPDY, every stream is opened on its own
 // before the first byte, and a node that is lost looks like a command that ended well: the library's client takes the
-// end of its connection for exit code 0. Whatever the node does not grant is told by the translator, in the words that
-// clients have always had: the translator switches protocols first and says why on the error channel then.
+// end of its connection for exit code 0. A refusal of the node's is passed on by the translator, in the form that
+// clients have always had: the translator switches protocols first and then gives the reason on the error channel.
 type webSockets struct {
 	location  *url.URL
 	transport http.RoundTripper
@@ -38,7 +38,7 @@ func (h *webSockets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case req.Context().Err() != nil: // the client is gone; but something has to be on record
 		nodeErrors{h.to, h.node}.Error(w, req, req.Context().Err())
-	case err != nil, knowsNoV5(asked):
+	case err != nil, lacksV5(asked):
 		h.translator(h.location, h.transport).ServeHTTP(w, req)
 	case !asked.Granted():
 		h.refused(asked).ServeHTTP(w, req)
@@ -55,7 +55,7 @@ func (h *webSockets) translator(location *url.URL, transport http.RoundTripper) 
 	return proxy.NewStreamTranslatorHandler(location, transport, 0, h.streams)
 }
 
-// refused is a translator that is given the node's refusal for an answer: the node is not asked again.
+// refused is a translator that gets the node's refusal, which is known already, as its answer.
 func (h *webSockets) refused(asked *streams.Answer) http.Handler {
 	answer := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		var text bytes.Buffer
@@ -63,7 +63,7 @@ func (h *webSockets) refused(asked *streams.Answer) http.Handler {
 		again.Body, again.ContentLength, again.TransferEncoding = io.NopCloser(bytes.NewReader(asked.Refusal)),
 			int64(len(asked.Refusal)), nil
 		err := again.Write(&text)
-		return &saidConn{text: &text}, err
+		return &answeredConn{text: &text}, err
 	}}
 	location := *h.location
 	location.Scheme = "http"
@@ -100,23 +100,23 @@ func dialAndAsk(transport http.RoundTripper, req *http.Request) (*streams.Answer
 	return streams.Ask(req.Context(), conn, req)
 }
 
-// knowsNoV5 tells a kubelet whose runtime speaks SPDY and the old WebSocket protocols only: its library refuses others
-// without a word, and before anything was run. (Refusals for other reasons have words.)
-func knowsNoV5(asked *streams.Answer) bool {
+// lacksV5 recognises a kubelet whose runtime speaks only SPDY and the old WebSocket protocols: its library refuses
+// others with an empty body, before anything was run. (Refusals for other reasons have a message.)
+func lacksV5(asked *streams.Answer) bool {
 	return asked.StatusCode == http.StatusForbidden && len(asked.Refusal) == 0
 }
 
-// saidConn is a connection on which an answer is read, whatever is asked.
-type saidConn struct {
-	net.Conn // nil: nothing else is asked of it
+// answeredConn is a connection on which a fixed answer is read, whatever is written.
+type answeredConn struct {
+	net.Conn // nil: no other method is called
 	text     *bytes.Buffer
 }
 
 // Read implements io.Reader.
-func (c *saidConn) Read(p []byte) (int, error) { return c.text.Read(p) }
+func (c *answeredConn) Read(p []byte) (int, error) { return c.text.Read(p) }
 
 // Write implements io.Writer.
-func (c *saidConn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *answeredConn) Write(p []byte) (int, error) { return len(p), nil }
 
 // Close implements io.Closer.
-func (c *saidConn) Close() error { return nil }
+func (c *answeredConn) Close() error { return nil }
