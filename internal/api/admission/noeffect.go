@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/storagemigration"
 )
 
-// noEffect tells who makes an object that nothing here acts on. It refuses nothing.
+// noEffect warns whoever makes an object that nothing here acts on. It refuses nothing.
 type noEffect struct{}
 
 var _ admission.ValidationInterface = noEffect{}

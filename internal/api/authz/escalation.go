@@ -43,7 +43,7 @@ type granting struct {
 	open func(ctx context.Context, namespace string) (bool, error)
 }
 
-// ServeRBAC serves roles and bindings. open tells whether a namespace lets every pod in because nobody has decided
+// ServeRBAC serves roles and bindings. open reports whether a namespace admits every pod because nobody has decided
 // otherwise.
 func (z *Authorizers) ServeRBAC(all registry.Served, open func(ctx context.Context, namespace string) (bool, error)) {
 	for _, r := range z.policy.rests {
@@ -151,9 +151,8 @@ func (g granting) checkBinding(ctx context.Context, name string, ref rbacv1.Role
 	return apierrors.NewNotFound(rbacv1.Resource(resource), ref.Name) // nobody knows what it would give
 }
 
-// warnOfReach tells who gives a right what it amounts to, where that is more than its name says: everything, in a
-// namespace that lets every pod in (RS-11). It is the default, as in Kubernetes, and the one thing about sharing a
-// server that people do not expect.
+// warnOfReach warns whoever grants a right that amounts to more than its name says: to everything, in a namespace that
+// admits every pod (RS-11). That is the default, as in Kubernetes, and what people who share a server do not expect.
 func (g granting) warnOfReach(ctx context.Context, b *rbacv1.RoleBinding) {
 	namespace := request.NamespaceValue(ctx)
 	rules, found, err := g.policy.rulesOf(ctx, b.RoleRef, namespace)

@@ -27,23 +27,23 @@ type policy struct {
 
 	mu     sync.RWMutex
 	rules  *rbac.Policy
-	unread int           // kinds of which nothing has been heard yet
+	unread int           // kinds of which nothing has been read yet
 	loaded chan struct{} // closed when there are none
 }
 
-// newPolicy makes the view and has it told of writes from here on; run has it told of everything.
+// newPolicy makes the view. It follows writes through this server from here on; run makes it follow the whole store.
 func newPolicy(st registry.Stores) *policy {
 	p := &policy{rules: rbac.NewPolicy(), loaded: make(chan struct{})}
 	for _, plural := range []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"} {
 		p.rests = append(p.rests, st[plural])
-		p.hear(st[plural])
+		p.subscribe(st[plural])
 	}
 	p.unread = len(p.rests)
 	return p
 }
 
-// hear takes in what is written through a kind's storage.
-func (p *policy) hear(r *registry.REST) {
+// subscribe follows what is written through a kind's storage.
+func (p *policy) subscribe(r *registry.REST) {
 	put := func(obj runtime.Object) { p.put(r.Kind.Name, obj) }
 	r.OnWrite.Add(onwrite.Calls{Created: put, Updated: put,
 		Deleted: func(obj runtime.Object) { p.drop(r.Kind.Name, obj) }})

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// fieldRequirements are what a review says of the field selector. Requirements that cannot be read are left out and
-// told of: without them the request is a wider one, so that nothing is allowed by them.
+// fieldRequirements are the requirements of a review's field selector. Those that cannot be parsed are left out and
+// reported: without them the request is a wider one, so they cannot allow anything.
 func fieldRequirements(f *authorizationv1.FieldSelectorAttributes) (fields.Requirements, error) {
 	switch {
 	case f == nil:

@@ -37,7 +37,7 @@ type Config func(plugin string) io.Reader
 // rule already, and stays. A request that finds it not ready waits for it, some seconds; if what its rules are cannot
 // be read, the request is refused.
 //
-// As in any Kubernetes server, a rule beyond the first takes effect when the informer has heard of it: milliseconds
+// As in any Kubernetes server, a rule beyond the first takes effect when the informer has received it: milliseconds
 // after its creation was answered, for policies up to a second. So does a first rule that another server on the same
 // etcd has stored.
 type Plugins struct {
@@ -66,7 +66,7 @@ func New(st registry.Stores, types *schemes.Schemes, config Config, log *slog.Lo
 	add := func(name, rules string, ops []admission.Operation, exempt []string,
 		make func(*pluginParts, io.Reader) (admission.Interface, error)) {
 		p := &onDemand{Plugins: d, name: name, rules: st[rules], ops: ops, exempt: exempt, make: make}
-		p.hear()
+		p.subscribe()
 		d.plugins = append(d.plugins, p)
 	}
 	all := []admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}

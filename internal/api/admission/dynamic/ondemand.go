@@ -37,8 +37,8 @@ type onDemand struct {
 	plugin admission.Interface
 }
 
-// hear has the plug-in made for the next request after this server has stored a rule.
-func (p *onDemand) hear() {
+// subscribe has the plug-in made for the next request after this server has stored a rule.
+func (p *onDemand) subscribe() {
 	p.rules.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { p.active.Store(true) }})
 }
 
@@ -133,7 +133,7 @@ func (p validatingOnDemand) Validate(ctx context.Context, a admission.Attributes
 }
 
 // watch has the plug-in made when another server on the same etcd stores its first rule. Once there is a rule, the
-// plug-in hears of the others by itself.
+// plug-in watches for the others by itself.
 func (p *onDemand) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

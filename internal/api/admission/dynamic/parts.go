@@ -113,7 +113,7 @@ func (m freshMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta
 	return found, err
 }
 
-// NewEquivalents tells which resources are one and the same: a rule about one of them is one about the others, unless
+// NewEquivalents records which resources are one and the same: a rule about one of them is one about the others, unless
 // its matchPolicy is Exact. Both event APIs show one kind.
 func NewEquivalents() runtime.EquivalentResourceRegistry {
 	return runtime.NewEquivalentResourceRegistryWithIdentity(func(r schema.GroupResource) string {

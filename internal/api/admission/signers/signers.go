@@ -77,7 +77,7 @@ func (p Plugin) Validate(ctx context.Context, a admission.Attributes,
 		was.Spec.SignerName))
 }
 
-// signs tells a write of the status that is the signer's: a certificate, or what became of the request.
+// signs recognises a write of the status that is the signer's: a certificate, or what became of the request.
 func signs(now, was *certificatesv1.CertificateSigningRequest) bool {
 	return string(now.Status.Certificate) != string(was.Status.Certificate) ||
 		!equality.Semantic.DeepEqual(now.Status.Conditions, was.Status.Conditions)
