@@ -106,7 +106,7 @@ func (s *Server) describe(c *genericapiserver.Config) {
 	s.served.openAPI = documents.Config{V2: c.OpenAPIConfig, V3: c.OpenAPIV3Config, Log: s.log}
 }
 
-// longRunning tells the requests that have no time limit.
+// longRunning selects the requests that have no time limit.
 func longRunning() request.LongRunningRequestCheck {
 	long := genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward",
@@ -118,11 +118,11 @@ func longRunning() request.LongRunningRequestCheck {
 
 // addHooks adds what is done when the server serves.
 func (s *Server) addHooks(c *genericapiserver.Config) {
-	// They wake each second to tell how many requests were the most in that second; how many there are is told
+	// They wake each second to report the highest number of requests in that second; the current number is reported
 	// elsewhere.
 	c.DisabledPostStartHooks.Insert("priority-and-fairness-filter", "max-in-flight-filter")
 
-	// The library would end the whole process for an error of one that was asked to stop meanwhile.
+	// The library would end the whole process for the error of a hook that was stopped meanwhile.
 	unlessAsked := func(do func(genericapiserver.PostStartHookContext) error) genericapiserver.PostStartHookFunc {
 		return func(ctx genericapiserver.PostStartHookContext) error {
 			if err := do(ctx); ctx.Err() == nil {
@@ -152,8 +152,7 @@ func (s *Server) addHealth(c *genericapiserver.Config) error {
 	b := s.data.backend
 	check := b.HealthInside
 	if s.cfg.Inside != nil {
-		// Not the library's look at its log, which is one for the whole program: it would tell of another server's
-		// time.
+		// Without the library's health check of its log, which all servers in the process share.
 		ping := []healthz.HealthChecker{healthz.PingHealthz}
 		c.HealthzChecks, c.ReadyzChecks, c.LivezChecks = ping, slices.Clone(ping), slices.Clone(ping)
 	}

@@ -143,7 +143,7 @@ func (s *Server) URL() string {
 // copy.
 func (s *Server) Loopback() *rest.Config { return rest.CopyConfig(s.ways.loopback.config) }
 
-// Firsts tells when the first object of a kind is stored.
+// Firsts reports when the first object of a kind is stored.
 func (s *Server) Firsts() *firsts.Board { return s.data.backend.Firsts }
 
 // CA signs the certificates of this server, its clients and its node.

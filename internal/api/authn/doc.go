@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authn knows who asks the API server.
+// Package authn finds out who sends a request to the API server.
 //
 // Options say how, Completed are options that were checked and read; Authenticators know people and programs by
 // certificate and by bearer token, and serve the reviews of who somebody is. AccountTokens signs and checks the tokens

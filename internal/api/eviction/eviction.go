@@ -100,8 +100,8 @@ func (r REST) Create(ctx context.Context, name string, obj runtime.Object, valid
 	return nil, err
 }
 
-// evict judges once and does it. A conflict says that what was judged has changed meanwhile, and names the budget if it
-// was that.
+// evict judges once and does it. A conflict error means that the pod or a budget has changed meanwhile, and
+// names the budget if it was one.
 func (r REST) evict(ctx context.Context, name string, del *metav1.DeleteOptions) (string, error) {
 	namespace := request.NamespaceValue(ctx)
 	pod, err := registry.Get[corev1.Pod](ctx, r.pods, namespace, name)
@@ -138,7 +138,7 @@ func (r REST) evict(ctx context.Context, name string, del *metav1.DeleteOptions)
 	return "", r.remove(ctx, name, p, del, dry)
 }
 
-// remove deletes the pod, once it says why.
+// remove deletes the pod, after its status has the reason.
 func (r REST) remove(ctx context.Context, name string, p *storage.Preconditions, del *metav1.DeleteOptions,
 	dry bool) error {
 	err := podstore.Update(ctx, r.pods.Store, name, p, dry, func(pod *corev1.Pod) error {

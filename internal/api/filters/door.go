@@ -16,7 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/door"
 )
 
-// AtDoor tells the port's door whose connections they are. Nil: there is no door.
+// AtDoor reports to the port's door which user each connection belongs to. Nil: there is no door.
 func AtDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
 	if d == nil {
 		return inner

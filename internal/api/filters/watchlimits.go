@@ -58,7 +58,7 @@ func (c *watchLimits) hold(next http.Handler) http.Handler {
 	})
 }
 
-// unlimited tells users whose watches are the server's own or a node's: a node watches for each of its pods.
+// unlimited selects users whose watches are the server's own or a node's: a node watches for each of its pods.
 func unlimited(who user.Info) bool {
 	groups := who.GetGroups()
 	return slices.Contains(groups, user.SystemPrivilegedGroup) || slices.Contains(groups, user.NodesGroup)

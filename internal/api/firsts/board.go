@@ -23,7 +23,7 @@ type Wait struct {
 	Keep bool // Then is called again and again
 }
 
-// Board keeps who waits. The zero value is ready; a nil one hears nothing.
+// Board keeps who waits. The zero value is ready; a nil one does nothing.
 type Board struct {
 	waits atomic.Pointer[byKind]
 	mu    sync.Mutex // of those who replace waits, which are never changed
@@ -31,7 +31,7 @@ type Board struct {
 
 type byKind map[schema.GroupResource][]*Wait
 
-// Wrote is told of every object that was stored.
+// Wrote is called with every object that was stored.
 func (b *Board) Wrote(kind schema.GroupResource, obj runtime.Object) {
 	if b == nil {
 		return
@@ -58,7 +58,7 @@ func (b *Board) Await(w Wait) (leave func()) {
 	return func() { b.forget(&w) }
 }
 
-// forget takes a wait off and tells whether it was there.
+// forget removes a wait and reports whether it was there.
 func (b *Board) forget(w *Wait) (had bool) {
 	b.change(func(all byKind) {
 		if i := slices.Index(all[w.Kind], w); i >= 0 {

@@ -82,8 +82,9 @@ func dropAddress(s, old *corev1.ServiceSpec) {
 	}
 }
 
-// dropOfOtherType takes away what the new type has no use for, unless the client changed it too: then it is told.
-// Whoever changes only the type in what they read cannot know what else the server has filled in for the old one.
+// dropOfOtherType clears fields that have no meaning for the new type, unless the client has changed them too: then
+// validation refuses them. A client that reads a service and changes only its type cannot know which fields the server
+// has filled in for the old one.
 func dropOfOtherType(s, old *corev1.ServiceSpec) {
 	usesNodePorts := func(s *corev1.ServiceSpec) bool {
 		return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer

@@ -35,7 +35,7 @@ func podWarnings(pod, old *corev1.Pod) []string {
 	return podspec.Warnings(pod)
 }
 
-// serviceWarnings tells what of a service has no effect here.
+// serviceWarnings names the fields of a service that have no effect here.
 func serviceWarnings(s, old *corev1.Service) (all []string) {
 	if old != nil && old.Generation == s.Generation && slices.Equal(old.Spec.ExternalIPs, s.Spec.ExternalIPs) &&
 		old.Spec.Type == s.Spec.Type {
@@ -64,9 +64,8 @@ func serviceAccountWarnings(a, old *corev1.ServiceAccount) []string {
 	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", EnforceSecrets)}
 }
 
-// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: a quota that looks
-// like a limit and is none is worse than none. What is of no group that is served may be a custom resource, which
-// counts.
+// quotaWarnings names the entries of a quota that limit nothing because they count no objects: a quota that only looks
+// like a limit is worse than none. A resource whose group is not served may be a custom resource, which is counted.
 func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
 		if old != nil {
@@ -96,7 +95,7 @@ func limitsNothing(name corev1.ResourceName) bool {
 		func(k *registry.Kind) bool { return Counted(k) && quota.Tracks(k.Resource(), name) })
 }
 
-// endpointsREST tells everybody who uses Endpoints, reading too, that EndpointSlices have taken their place (KEP-4974).
+// endpointsREST warns all who use Endpoints, even those who read them, that EndpointSlices replace them (KEP-4974).
 type endpointsREST struct{ *registry.REST }
 
 func (endpointsREST) say(ctx context.Context) {

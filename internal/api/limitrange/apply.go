@@ -12,7 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Annotation tells which requests and limits of a pod come from a LimitRange.
+// Annotation records which requests and limits of a pod come from a LimitRange.
 const Annotation = "kubernetes.io/limit-ranger"
 
 // Apply gives the containers of a new pod the default requests and limits they do not set themselves. Where several

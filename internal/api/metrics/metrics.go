@@ -51,7 +51,7 @@ func metricsOptions(o *metainternal.ListOptions) *metainternal.ListOptions {
 		Continue: o.Continue}
 }
 
-// warn tells the client which nodes are missing in the answer, and why.
+// warn warns the client which nodes are missing in the answer, and why.
 func warn(ctx context.Context, errs map[string]error) {
 	for _, name := range slices.Sorted(maps.Keys(errs)) {
 		warning.AddWarning(ctx, "", fmt.Sprintf("no metrics for node %s: %v", name, errs[name]))

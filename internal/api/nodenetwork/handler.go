@@ -71,7 +71,7 @@ func (h *Handler) Register(m interface{ Handle(string, http.Handler) }) {
 	}))
 }
 
-// IsWatch tells requests for watches of these paths, which last, from the others.
+// IsWatch recognises requests for watches of these paths, which last.
 func IsWatch(r *http.Request) bool {
 	if r.URL.Path != PodsPath && r.URL.Path != NodesPath {
 		return false

@@ -25,7 +25,7 @@ type Calls struct {
 	Created, Updated, Deleted func(obj runtime.Object)
 }
 
-// Finish is told whether a write has happened.
+// Finish is called with whether a write has happened.
 type Finish func(ok bool)
 
 // Hooks makes the calls of all parties. Make it with Of.
@@ -67,7 +67,7 @@ func Of(store *registry.Store) *Hooks {
 // Add has calls made, after those that were added before. It must not be called once the store is in use.
 func (h *Hooks) Add(c Calls) { h.calls = append(h.calls, c) }
 
-// begin makes one call of each party. If one refuses, those before it are told that the write has not happened.
+// begin makes one call of each party. If one refuses, Finish(false) is called on those before it.
 func (h *Hooks) begin(ctx context.Context, call func(Calls) (Finish, error)) (registry.FinishFunc, error) {
 	var begun []Finish
 	finish := func(_ context.Context, ok bool) {

@@ -28,7 +28,7 @@ func KeepOwn(pod, old *corev1.Pod) {
 	TakeOwn(pod, old)
 }
 
-// TakeOwn gives pod the stored word on debug containers: what is wanted of them, and who added them.
+// TakeOwn copies the stored annotations about debug containers to pod: what is wanted of them, and who added them.
 func TakeOwn(pod, from *corev1.Pod) {
 	for _, key := range OwnAnnotations() {
 		podspec.TakeAnnotation(pod, from, key)
@@ -38,8 +38,8 @@ func TakeOwn(pod, from *corev1.Pod) {
 // OwnAnnotations are those of pods that only this server writes.
 func OwnAnnotations() []string { return []string{podspec.DebugAnnotation, podspec.AddedAnnotation} }
 
-// DropOwn takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may). Who
-// added them is history that a copy does not have, and not worth a warning.
+// DropOwn removes annotations about debug containers from a new pod, which has none (the copy of a debugged pod may
+// have the annotations). Who added the containers is history that a copy does not have, and not worth a warning.
 func DropOwn(pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil

@@ -15,15 +15,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Follower hears of every object of a kind, in the order in which they were written.
+// Follower receives every object of a kind, in the order in which they were written.
 type Follower interface {
 	cache.ReflectorStore
 	cache.ReflectorBookmarkStore
 }
 
-// Follow tells a follower of a kind, straight from the store, until ctx is done: first all that is there, then every
-// change, also those of other servers on the same etcd. What was missed while etcd was away is told by another whole
-// list.
+// Follow sends the objects of a kind to a follower, straight from the store, until ctx is done: first all that is
+// there, then every change, also those of other servers on the same etcd. What was missed while etcd was away is told
+// by another whole list.
 func (r *REST) Follow(ctx context.Context, to Follower) {
 	reflector := cache.NewReflectorWithOptions(storeWatch{r}, r.New(), to, cache.ReflectorOptions{Name: r.Kind.Plural})
 	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // every request that fails meanwhile says so

@@ -16,8 +16,8 @@ import (
 
 // Ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a
 // ResourceQuota), so that creating objects elsewhere costs no read. For a kind of the cluster there is one place, "".
-// It is filled from the store when it is first asked, and hears of what this server writes; what another one writes
-// into the same etcd only if it is watched.
+// It is filled from the store when it is first used, and follows what this server writes; what another one writes into
+// the same etcd is seen only if the kind is watched.
 type Ruled struct {
 	Of     *REST
 	counts func(runtime.Object) bool // whether an object rules; nil: every one does

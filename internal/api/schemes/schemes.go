@@ -141,7 +141,7 @@ func VersionsOf(group string) (versions []schema.GroupVersion) {
 	return versions
 }
 
-// IsOwn tells the groups whose types are ours: protobuf does not know them.
+// IsOwn recognises the groups whose types are ours: protobuf does not know them.
 func IsOwn(gv schema.GroupVersion) bool {
 	return gv == debugrun.GroupVersion() || gv == imagepolicy.GroupVersion()
 }
@@ -218,7 +218,7 @@ func addHub(scheme *runtime.Scheme) error {
 	return scheme.SetVersionPriority(eventsv1.SchemeGroupVersion)
 }
 
-// isMetaKind tells the options and helper kinds that AddToGroupVersion puts in every group.
+// isMetaKind recognises the options and helper kinds that AddToGroupVersion puts in every group.
 func isMetaKind(kind string) bool {
 	switch kind {
 	case "WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions",

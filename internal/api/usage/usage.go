@@ -62,13 +62,13 @@ func Between(from, to Sample) Rates {
 	return out
 }
 
-// rate is in nanoseconds of processor time per second; nil when nothing tells.
+// rate is in nanoseconds of processor time per second; nil where it is not known.
 func rate(from, to *statsapi.CPUStats, window, age time.Duration) *uint64 {
 	if to == nil {
 		return nil
 	}
 	if to.UsageCoreNanoSeconds == nil {
-		return to.UsageNanoCores // a runtime that only tells its own average
+		return to.UsageNanoCores // a runtime that reports only its own average
 	}
 	used := *to.UsageCoreNanoSeconds
 	switch {
@@ -81,8 +81,8 @@ func rate(from, to *statsapi.CPUStats, window, age time.Duration) *uint64 {
 	return to.UsageNanoCores
 }
 
-// maxAge is how long ago a start may be for the average since then to say something of the present. It is also what
-// tells a start that is not known, the year 1.
+// maxAge is how long ago a start may be for the average since then to say something of the present. It also
+// excludes a start that is not known, the year 1.
 const maxAge = 10 * time.Minute
 
 func perSecond(nanos uint64, window time.Duration) *uint64 {
