@@ -30,7 +30,7 @@ func (s *Server) ServeKubelet(nodeName string, dial connect.Dialer) (forget func
 // As is a client configuration for a part of this process: in memory, as the user with the groups, which has the rights
 // that roles or the node authorizer give it, and no more. The caller may change its copy.
 func (s *Server) As(name string, groups ...string) (*rest.Config, error) {
-	token, err := s.who.insiders.Add(name, groups)
+	token, err := s.who.loopback.Add(name, groups)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ type who struct {
 	front       *pki.CA       // signs frontCert, and nothing else
 	frontCert   *pki.Renewing // shown to other API servers, which believe its bearer who asks
 	tokens      *authn.AccountTokens
-	insiders    *authn.Insiders
+	loopback    *authn.LoopbackUsers
 	requests    *authn.Authenticators
 }
 

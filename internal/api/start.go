@@ -98,7 +98,7 @@ func (s *Server) reachNodes() error {
 // startAuthentication has tokens be judged by what is stored.
 func (s *Server) startAuthentication() (err error) {
 	s.who.tokens.Lookup = s.data.stores
-	s.who.insiders = authn.NewInsiders(s.cfg.Authentication.APIAudiences)
+	s.who.loopback = authn.NewLoopbackUsers(s.cfg.Authentication.APIAudiences)
 	s.who.requests, err = authn.New(s.cfg.Authentication, s.cfg.pki, s.cfg.TokenAuthFile, s.who.ca, s.who.tokens)
 	return err
 }

@@ -43,7 +43,7 @@ const endedPodsKept = 12500
 
 // startControllers starts the control loops over informers they share.
 func (s *Server) startControllers(context.Context) error {
-	users := insiders{server: s}
+	users := loopbackClients{server: s}
 	factory := informers.NewSharedInformerFactory(users.client(rbac.Controllers), 0)
 	s.parts.factory = factory
 	loops, err := s.loops(&users, factory, s.log.With("component", "controllers"))
@@ -66,7 +66,7 @@ func (s *Server) startControllers(context.Context) error {
 }
 
 // loops are the control loops of this server.
-func (s *Server) loops(users *insiders, factory informers.SharedInformerFactory,
+func (s *Server) loops(users *loopbackClients, factory informers.SharedInformerFactory,
 	log *slog.Logger) ([]func(context.Context) error, error) {
 	objects, err := metadata.NewForConfig(users.config(rbac.NamespaceController))
 	if err != nil {

@@ -204,7 +204,7 @@ func programIdentity() (string, error) {
 
 // startNames gives the resolver its service and keeps it fed.
 func (s *Server) startNames(ctx context.Context) error {
-	users := insiders{server: s}
+	users := loopbackClients{server: s}
 	client := users.client(rbac.NamesController)
 	if users.err != nil {
 		return users.err

@@ -90,7 +90,7 @@ func (s *Server) startNodeIPAM(context.Context) error {
 	if err != nil {
 		return err
 	}
-	users := insiders{server: s}
+	users := loopbackClients{server: s}
 	c := nodeipam.New(users.client(rbac.NodeIPAM), s.parts.factory, config, s.log.With("component", "controllers"))
 	if users.err != nil {
 		return users.err

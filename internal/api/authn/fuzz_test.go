@@ -18,15 +18,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzAuthenticationConfig: whatever the file of --authentication-config holds, it is taken as it stands or refused with its name; a flag
-// that it contradicts is never silently overruled.
+// FuzzAuthenticationConfig: whatever the file of --authentication-config holds, it is taken as it stands or refused
+// with its name; a flag that it contradicts is never silently overruled.
 func FuzzAuthenticationConfig(f *testing.F) {
 	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 	for _, seed := range []string{
-		head + "anonymous:\n  enabled: true\n  conditions:\n  - path: /livez\n", head + "anonymous: {enabled: false}\n", head, "", "{", "null", "apiVersion: v1\nkind: Pod\n", "a: &a [*a]",
-		head + "jwt:\n- issuer: {url: https://id.example, audiences: [wherry]}\n  claimMappings: {username: {claim: sub, prefix: \"\"}}\n",
-		head + "jwt:\n- issuer: {url: https://id.example, audiences: [a, b], audienceMatchPolicy: MatchAny, certificateAuthority: x}\n  claimMappings: {username: {expression: claims.sub}}\n  claimValidationRules: [{claim: hd, requiredValue: x}]\n",
-		strings.Replace(head, "/v1", "/v1beta1", 1) + "jwt: [null]\n",
+		head + "anonymous:\n  enabled: true\n  conditions:\n  - path: /livez\n", head + "anonymous: {enabled: false}\n",
+		head, "", "{", "null", "apiVersion: v1\nkind: Pod\n", "a: &a [*a]",
+		head +
+			"jwt:\n- issuer: {url: https://id.example, audiences: [wherry]}\n  claimMappings: {username: {claim: sub, prefix: \"\"}}\n", head +
+			"jwt:\n- issuer: {url: https://id.example, audiences: [a, b], audienceMatchPolicy: MatchAny, certificateAuthority: x}\n  claimMappings: {username: {expression: claims.sub}}\n  claimValidationRules: [{claim: hd, requiredValue: x}]\n", strings.Replace(head, "/v1", "/v1beta1", 1) + "jwt: [null]\n",
 	} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
@@ -54,12 +55,13 @@ func FuzzAuthenticationConfig(f *testing.F) {
 	})
 }
 
-// FuzzBootstrapToken: whatever a token is and a Secret holds, its bearer is nobody but a node that may join, and only with the whole
-// secret, in time. No refusal tells the secret.
+// FuzzBootstrapToken: whatever a token is and a Secret holds, its bearer is nobody but a node that may join, and only
+// with the whole secret, in time. No refusal tells the secret.
 func FuzzBootstrapToken(f *testing.F) {
 	now := time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC)
 	const good = "abcdef.0123456789abcdef"
-	f.Add(good, "abcdef", "0123456789abcdef", "true", "2026-11-23T07:00:00Z", "system:bootstrappers:rack,system:bootstrappers:rack", false)
+	f.Add(good, "abcdef", "0123456789abcdef", "true", "2026-11-23T07:00:00Z",
+		"system:bootstrappers:rack,system:bootstrappers:rack", false)
 	f.Add(good, "abcdef", "0123456789abcdef", "true", "", "", false)
 	f.Add(good, "abcdef", "0123456789abcdef", "true", "2026-11-23T06:00:00Z", ",", false)
 	f.Add(good, "abcdeg", "0123456789abcdef", "false", "noon", "system:masters", true)
@@ -70,9 +72,12 @@ func FuzzBootstrapToken(f *testing.F) {
 		if !bootstraputil.IsValidBootstrapToken(token) {
 			return // never asked about
 		}
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: bootstraputil.BootstrapTokenSecretName(tokenID)}, Type: bootstrapapi.SecretTypeBootstrapToken, Data: map[string][]byte{
-			bootstrapapi.BootstrapTokenIDKey: []byte(id), bootstrapapi.BootstrapTokenSecretKey: []byte(secret), bootstrapapi.BootstrapTokenUsageAuthentication: []byte(usage),
-			bootstrapapi.BootstrapTokenExpirationKey: []byte(end), bootstrapapi.BootstrapTokenExtraGroupsKey: []byte(groups)}}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: bootstraputil.BootstrapTokenSecretName(tokenID)},
+			Type: bootstrapapi.SecretTypeBootstrapToken, Data: map[string][]byte{
+				bootstrapapi.BootstrapTokenIDKey: []byte(id), bootstrapapi.BootstrapTokenSecretKey: []byte(secret),
+				bootstrapapi.BootstrapTokenUsageAuthentication: []byte(usage),
+				bootstrapapi.BootstrapTokenExpirationKey:       []byte(end),
+				bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(groups)}}
 		if typed {
 			s.Type = corev1.SecretTypeOpaque
 		}

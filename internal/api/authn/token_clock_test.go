@@ -21,14 +21,15 @@ func (oneAccount) ServiceAccount(_ context.Context, namespace, name string) (*co
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u"}}, nil
 }
 
-// TestTokenClockSetBack: RS-05: a token that was made before the clock was set back by an hour is taken, and ends when it says; before, it
-// was refused until the clock had come to where it had been, and every client in a pod with it.
+// TestTokenClockSetBack: RS-05: a token that was made before the clock was set back by an hour is taken, and ends when
+// it says; before, it was refused until the clock had come to where it had been, and every client in a pod with it.
 func TestTokenClockSetBack(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := &AccountTokens{key: key, issuers: []string{"https://here"}, audiences: []string{"here"}, Lookup: oneAccount{}}
+	tokens := &AccountTokens{key: key, issuers: []string{"https://here"}, audiences: []string{"here"},
+		Lookup: oneAccount{}}
 	for _, c := range []struct {
 		what string
 		made time.Duration
@@ -38,7 +39,8 @@ func TestTokenClockSetBack(t *testing.T) {
 		{"now", 0, true},
 		{"too long ago", -2 * time.Hour, false},
 	} {
-		text, err := tokens.sign(claims{Namespace: "n", ServiceAccount: ref{Name: "a", UID: "u"}}, tokens.audiences, time.Now().Add(c.made), time.Hour)
+		text, err := tokens.sign(claims{Namespace: "n", ServiceAccount: ref{Name: "a", UID: "u"}}, tokens.audiences,
+			time.Now().Add(c.made), time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,37 +12,37 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Insiders are the parts of this process that use its API, each as a user of its own: by a token that nobody else
+// LoopbackUsers are the parts of this process that use its API, each as a user of its own: by a token that nobody else
 // knows.
-type Insiders struct {
+type LoopbackUsers struct {
 	audiences authenticator.Audiences
 
 	mu    sync.RWMutex
 	known map[string]user.Info
 }
 
-var _ authenticator.Token = (*Insiders)(nil)
+var _ authenticator.Token = (*LoopbackUsers)(nil)
 
-// NewInsiders knows nobody yet. audiences are whom their tokens are meant for: this server.
-func NewInsiders(audiences authenticator.Audiences) *Insiders {
-	return &Insiders{audiences: audiences, known: map[string]user.Info{}}
+// NewLoopbackUsers has no users yet. audiences are those of their tokens: this server.
+func NewLoopbackUsers(audiences authenticator.Audiences) *LoopbackUsers {
+	return &LoopbackUsers{audiences: audiences, known: map[string]user.Info{}}
 }
 
 // AuthenticateToken implements authenticator.Token.
-func (i *Insiders) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
+func (i *LoopbackUsers) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	u, ok := i.known[token]
 	return &authenticator.Response{User: u, Audiences: i.audiences}, ok, nil
 }
 
-// Before asks the insiders' tokens before everybody's.
-func (i *Insiders) Before(others authenticator.Request) authenticator.Request {
+// Before authenticates loopback users before others.
+func (i *LoopbackUsers) Before(others authenticator.Request) authenticator.Request {
 	return union.New(bearertoken.New(i), others)
 }
 
-// Add makes a user known, and returns the token to be known by.
-func (i *Insiders) Add(name string, groups []string) (string, error) {
+// Add adds a user and returns its token.
+func (i *LoopbackUsers) Add(name string, groups []string) (string, error) {
 	token, err := RandomToken()
 	if err != nil {
 		return "", err

@@ -9,15 +9,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// insiders makes clients of the own API for the parts of this process, each as its own user with the default role of
-// its name. The first error stays.
-type insiders struct {
+// loopbackClients makes clients of this server's own API for the parts of its process, each as a user of its own with
+// the default role of its name. The last error is kept.
+type loopbackClients struct {
 	server *Server
 	err    error
 }
 
-// config is never nil, so that what is made of it can be handed on until the error is looked at.
-func (i *insiders) config(user string) *rest.Config {
+// config is never nil, so that what is made of it can be handed on until the error is checked.
+func (i *loopbackClients) config(user string) *rest.Config {
 	config, err := i.server.parts.api.As(user)
 	if err != nil {
 		i.err = err
@@ -26,7 +26,7 @@ func (i *insiders) config(user string) *rest.Config {
 	return clientConfig(config, strings.TrimPrefix(strings.TrimPrefix(user, "system:"), "controller:"))
 }
 
-func (i *insiders) client(user string) kubernetes.Interface {
+func (i *loopbackClients) client(user string) kubernetes.Interface {
 	client, err := kubernetes.NewForConfig(i.config(user))
 	if err != nil {
 		i.err = err
@@ -40,7 +40,7 @@ func (s *Server) component(user, name string) (kubernetes.Interface, error) {
 	if s.parts.api == nil {
 		return s.client(name)
 	}
-	users := insiders{server: s}
+	users := loopbackClients{server: s}
 	client := users.client(user)
 	return client, users.err
 }
