@@ -154,8 +154,8 @@ func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Val
 			name, namespace)
 }
 
-// within reports whether an answer is about a pod of the namespace that was created at a time; what it reads for that can
-// be read again.
+// within reports whether an answer is about a pod of the namespace that was created at a time; what it reads for that
+// can be read again.
 func within(answer *http.Response, created time.Time) bool {
 	late := time.AfterFunc(answerTime, func() { answer.Body.Close() })
 	defer late.Stop()

@@ -4,8 +4,8 @@ package imagepolicy
 
 import "fmt"
 
-// NeedsNames reports whether the policy can judge an image that is called by its id only when the names of that image are
-// known. A policy that merely requires a digest cannot be walked around by an id, which says as exactly what runs.
+// NeedsNames reports whether the policy can judge an image that is called by its id only when the names of that image
+// are known. A policy that merely requires a digest cannot be walked around by an id, which says as exactly what runs.
 func (s *ImagePolicySpec) NeedsNames() bool { return len(s.Allow)+len(s.Deny) > 0 }
 
 // JudgeID is [ImagePolicySpec.Judge] for an image that is called by its id (see [imagename.IsID]): all names under

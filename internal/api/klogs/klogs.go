@@ -63,8 +63,8 @@ func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level, h.repeats}
 }
 
-// ofGoneClient reports whether a record only says that the client of a stream has closed its connection, as each does in
-// the end. (Pure.)
+// ofGoneClient reports whether a record only says that the client of a stream has closed its connection, as each does
+// in the end. (Pure.)
 func ofGoneClient(r slog.Record) (gone bool) {
 	// What the libraries for streams say; other components' lost connections are worth a line.
 	if !slices.Contains([]string{"Error on socket receive", "Unable to write frame", "Unhandled Error",

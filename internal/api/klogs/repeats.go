@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// repeats finds errors that autoscalers log again and again: one without metrics, such as that of a Deployment whose pods
-// request no CPU, logs so every five seconds for as long as it exists. The error is logged once, and again when the
-// reason has changed or the problem has come back; the autoscaler's conditions show it all the time.
+// repeats finds errors that autoscalers log again and again: one without metrics, such as that of a Deployment whose
+// pods request no CPU, logs so every five seconds for as long as it exists. The error is logged once, and again when
+// the reason has changed or the problem has come back; the autoscaler's conditions show it all the time.
 type repeats struct {
 	mu   sync.Mutex
 	last map[string]logged // the last error of each target

@@ -10,8 +10,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Matches reports whether an object is in all scopes of a quota. Scopes are about pods and volume claims: nothing else is
-// in one.
+// Matches reports whether an object is in all scopes of a quota. Scopes are about pods and volume claims: nothing else
+// is in one.
 func Matches(q *corev1.ResourceQuota, i Item) bool {
 	var all []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {

@@ -17,8 +17,8 @@ type Decision struct {
 	Reason string
 }
 
-// Decide reports whether the request is allowed: by any binding of the cluster, or of the request's namespace, to the user
-// or one of the groups.
+// Decide reports whether the request is allowed: by any binding of the cluster, or of the request's namespace, to the
+// user or one of the groups.
 func (p *Policy) Decide(r *Request) Decision {
 	var by *binding
 	var missing []string
