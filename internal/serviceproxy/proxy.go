@@ -101,15 +101,10 @@ func (p *Proxy) Run(ctx context.Context) error {
 	retry := firstRetry
 	for {
 		if p.slices == nil && p.anyCarried() {
-			informer := factory.Discovery().V1().EndpointSlices().Informer()
-			if err := informer.AddIndexers(cache.Indexers{ofService: serviceOf}); err != nil {
-				return fmt.Errorf("service proxy: %w", err)
-			}
-			if err := follow(ctx, factory, informer, p.sliceChanged); err != nil {
+			err := p.followSlices(ctx, factory)
+			if err != nil {
 				return err
 			}
-			p.slices = informer.GetIndexer()
-			var err error
 			if changed, failed, err = p.config.Host.Watch(ctx); err != nil {
 				p.config.Log.Warn("rules of services that somebody removes are not made again by themselves", "err",
 					err)
@@ -144,6 +139,19 @@ func (p *Proxy) Run(ctx context.Context) error {
 			changed, failed = nil, nil
 		}
 	}
+}
+
+// followSlices starts to follow endpoint slices, once there is a service that needs them.
+func (p *Proxy) followSlices(ctx context.Context, factory informers.SharedInformerFactory) error {
+	informer := factory.Discovery().V1().EndpointSlices().Informer()
+	if err := informer.AddIndexers(cache.Indexers{ofService: serviceOf}); err != nil {
+		return fmt.Errorf("service proxy: %w", err)
+	}
+	if err := follow(ctx, factory, informer, p.sliceChanged); err != nil {
+		return err
+	}
+	p.slices = informer.GetIndexer()
+	return nil
 }
 
 // follow starts an informer and waits until what there is has been handed to changed.

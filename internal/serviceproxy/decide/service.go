@@ -107,6 +107,17 @@ func parseAll(list []string) (out []netip.Addr) {
 	return out
 }
 
+// affinityTimeout is how long clients of a service keep their endpoint; 0: it has no affinity.
+func affinityTimeout(s *corev1.Service) time.Duration {
+	if s.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return 0
+	}
+	if c := s.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+		return time.Duration(*c.ClientIP.TimeoutSeconds) * time.Second
+	}
+	return 3 * time.Hour
+}
+
 // port adds what one port of a service needs in one address family.
 func (p *Part) port(f Facts, s *corev1.Service, port *corev1.ServicePort, six bool, found []candidate) {
 	proto := protoOf(port.Protocol)
@@ -114,13 +125,7 @@ func (p *Part) port(f Facts, s *corev1.Service, port *corev1.ServicePort, six bo
 	if six {
 		name = "6" + name[1:]
 	}
-	var timeout time.Duration
-	if s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		timeout = 3 * time.Hour
-		if c := s.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
-			timeout = time.Duration(*c.ClientIP.TimeoutSeconds) * time.Second
-		}
-	}
+	timeout := affinityTimeout(s)
 	// to makes a chain that leads to ends, or to Refuse if there are none.
 	to := func(kind string, c Chain, ends []candidate) string {
 		if len(ends) == 0 && (c.Inside == "" || c.Inside == Refuse) {
