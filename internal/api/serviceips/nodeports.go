@@ -4,6 +4,7 @@ package serviceips
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 
@@ -137,19 +138,21 @@ func (n *NodePorts) assign(s, old *corev1.Service, dry bool) (onwrite.Finish, er
 	if err := need(&s.Spec.HealthCheckNodePort, at.Child("healthCheckNodePort"), needsHealthCheck(s)); err != nil {
 		return nil, err
 	}
-	now := portsOf(s)
+	dropped := without(had, portsOf(s))
 	return func(ok bool) {
-		back := taken
 		if ok && !dry {
-			back = map[int32]bool{}
-			for p := range had {
-				if !now[p] {
-					back[p] = true
-				}
-			}
+			n.release(dropped)
+		} else {
+			n.release(taken)
 		}
-		n.release(back)
 	}, nil
+}
+
+// without is the ports that are in the first set only.
+func without(ports, others map[int32]bool) map[int32]bool {
+	rest := maps.Clone(ports)
+	maps.DeleteFunc(rest, func(p int32, _ bool) bool { return others[p] })
+	return rest
 }
 
 // shared is the node port of the same port with another protocol, as of DNS over TCP and UDP; 0 if there is none.
