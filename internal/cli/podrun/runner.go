@@ -198,25 +198,9 @@ func (r *Runner) sayDeleting() { r.Screen.Announce("deleting; press Ctrl-C again
 func (r *Runner) attend(ctx context.Context, made *created, timeout <-chan time.Time) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ends, n := make(chan end), len(made.pods)+len(made.workloads)
-	for i, pod := range made.pods {
-		go func() {
-			last, code, err := newFollower(r, pod).run(ctx)
-			ends <- end{i, withKind(last, corev1.SchemeGroupVersion.WithKind("Pod")), code, err}
-		}()
-	}
-	guests, leaveGuests := context.WithCancelCause(ctx)
-	defer leaveGuests(nil)
-	for i, w := range made.workloads {
-		in := ctx
-		if !w.ours {
-			in = guests
-		}
-		go func() {
-			last, code, err := newCrew(r, w).run(in)
-			ends <- end{len(made.pods) + i, withKind(last, w.gvk), code, err}
-		}()
-	}
+	existing, leaveExisting := context.WithCancelCause(ctx)
+	defer leaveExisting(nil)
+	ends, n := r.followAll(ctx, existing, made), len(made.pods)+len(made.workloads)
 	result := Result{Objects: make([]runtime.Object, n)}
 	var cut, failed error
 	for left := n; left > 0; {
@@ -232,7 +216,7 @@ func (r *Runner) attend(ctx context.Context, made *created, timeout <-chan time.
 				cancel(e.err)
 			}
 		case s := <-r.Interrupts:
-			leaveGuests(errEnough)
+			leaveExisting(errEnough)
 			if err := r.cutShort(ctx, made, s, cut != nil); err != nil {
 				cancel(err)
 			}
@@ -246,7 +230,7 @@ func (r *Runner) attend(ctx context.Context, made *created, timeout <-chan time.
 				continue
 			}
 			r.Screen.Say("not finished after %s; deleting", r.Options.Timeout)
-			leaveGuests(errEnough)
+			leaveExisting(errEnough)
 			if err := r.deleteAll(ctx, made); err != nil {
 				cancel(err)
 			}
@@ -256,6 +240,29 @@ func (r *Runner) attend(ctx context.Context, made *created, timeout <-chan time.
 		return result, cut
 	}
 	return result, failed
+}
+
+// followAll follows each pod and workload to its end, which it sends: those of the run until ctx ends, workloads that
+// were there before until existing does.
+func (r *Runner) followAll(ctx, existing context.Context, made *created) <-chan end {
+	ends := make(chan end)
+	for i, pod := range made.pods {
+		go func() {
+			last, code, err := newFollower(r, pod).run(ctx)
+			ends <- end{i, withKind(last, corev1.SchemeGroupVersion.WithKind("Pod")), code, err}
+		}()
+	}
+	for i, w := range made.workloads {
+		in := ctx
+		if !w.ours {
+			in = existing
+		}
+		go func() {
+			last, code, err := newCrew(r, w).run(in)
+			ends <- end{len(made.pods) + i, withKind(last, w.gvk), code, err}
+		}()
+	}
+	return ends
 }
 
 // cutShort deletes what the run made on a signal, and kills the pods on one that hurries when they are being deleted
