@@ -117,7 +117,7 @@ type Options struct {
 	Snapshots func(ctx context.Context, namespace, id string) (*Layers, error)
 }
 
-// caller is the user whose own engines are looked at besides root's: who has called sudo, or who asks.
+// caller is the user whose own engines are asked besides root's: the one who called sudo, or who runs this process.
 func (o Options) caller() int {
 	if who, ok := sudoer(o.Getenv("SUDO_UID")); ok && o.UID == 0 {
 		return int(who.uid)
@@ -125,15 +125,15 @@ func (o Options) caller() int {
 	return o.UID
 }
 
-// Engine is one of them.
+// Engine is one container engine.
 type Engine interface {
-	// Find asks for one target.
+	// Find looks up one target.
 	Find(ctx context.Context, t target.Target) (*Container, error)
-	// List asks for all that there are.
+	// List returns all targets of the engine.
 	List(ctx context.Context) ([]*Container, error)
 }
 
-// Of is the engine of a kind, as far as it is asked without a library of its own; nil for the others.
+// Of is the engine of a kind, if it can be asked without a library of its own; nil for the others.
 func Of(ctx context.Context, kind target.Engine, o Options) (Engine, error) {
 	switch kind {
 	case target.Docker:

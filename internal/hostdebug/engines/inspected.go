@@ -20,7 +20,7 @@ type inspected struct {
 	Created time.Time
 	Path    string
 	Args    []string
-	// Image is a digest of Docker's, ImageName podman's word for the image.
+	// Image is a digest in Docker; ImageName is the image's name in podman.
 	ImageName    string
 	RestartCount int
 	State        struct {
@@ -74,7 +74,7 @@ func (h *health) last() *Health {
 	return out
 }
 
-// container is it as one of ours.
+// container converts it to a Container.
 func (i *inspected) container(kind target.Engine) *Container {
 	c := &Container{
 		ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Image: i.Config.Image, State: stateOf(i.State.Status),
@@ -127,8 +127,8 @@ func (i *inspected) overlay() []string {
 // maxFrame bounds a piece of a log: Docker cuts lines at 16 KiB.
 const maxFrame = 16 << 20
 
-// frames takes the stream of a container without a terminal out of Docker's framing: a byte for the stream, three of
-// nothing, the length, the bytes.
+// frames unwraps the output of a container without a terminal from Docker's framing: a byte for the stream, three zero
+// bytes, the length, the data.
 type frames struct {
 	from io.ReadCloser
 	left uint32

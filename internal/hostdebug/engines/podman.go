@@ -21,10 +21,10 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
-// podman is podman by its program: it has no daemon that could be asked.
+// podman runs podman's program: there is no daemon to ask.
 type podman struct {
 	program string
-	// as are whose containers are looked for, one after the other: root's, and those of who has called sudo.
+	// as are the users whose containers are looked up, in turn: root, and the user who called sudo.
 	as []account
 }
 
@@ -46,7 +46,7 @@ func newPodman(o Options) (Engine, error) {
 	return p, nil
 }
 
-// sudoer is who has called sudo, if it was not root.
+// sudoer is the user who called sudo, if it was not root.
 func sudoer(uid string) (account, bool) {
 	u, err := user.LookupId(uid)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a account) command(ctx context.Context, program string, args ...string) *e
 	if a.uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
 		cmd.Dir = "/"
-		// Root's own variables are none of theirs.
+		// Root's own variables do not apply to them.
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + a.home,
 			fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", a.uid)}
 	}
@@ -90,7 +90,7 @@ func (p podman) run(ctx context.Context, as account, args ...string) ([]byte, er
 	return out, nil
 }
 
-// lastLine is where a program says what was wrong.
+// lastLine is the line in which a program reports its error.
 func lastLine(text string) string {
 	return strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], "Error: ")
 }

@@ -28,7 +28,7 @@ func (p processes) Find(_ context.Context, t target.Target) (*Container, error) 
 	return p.of(pid, t)
 }
 
-// of is what is known of a process.
+// of describes a process.
 func (p processes) of(pid int, t target.Target) (*Container, error) {
 	dir := filepath.Join(p.proc, strconv.Itoa(pid))
 	name, err := os.ReadFile(filepath.Join(dir, "comm"))
@@ -42,14 +42,14 @@ func (p processes) of(pid int, t target.Target) (*Container, error) {
 		return nil, fmt.Errorf("%d is a thread of the kernel, which has no files and no namespaces of its own", pid)
 	}
 	c := &Container{Target: t, Name: strings.TrimSpace(string(name)), State: Running, PID: pid}
-	// What cannot be read is not known: the kernel says no again when it matters.
+	// What cannot be read stays unknown: where it matters, the kernel will refuse again.
 	env, _ := os.ReadFile(filepath.Join(dir, "environ"))
 	args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 	c.Env, c.Args = zeroEnded(env), zeroEnded(args)
 	return c, nil
 }
 
-// zeroEnded takes apart what the kernel ends with zero bytes.
+// zeroEnded splits a list whose entries the kernel ends with zero bytes.
 func zeroEnded(text []byte) (all []string) {
 	for part := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte{0}), []byte{0}) {
 		if len(part) > 0 {

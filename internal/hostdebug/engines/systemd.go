@@ -17,7 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
-// units are services of systemd, by its own program.
+// units asks systemd about services, by running systemctl.
 type units struct {
 	processes processes
 	booted    string // a folder that is there where systemd runs

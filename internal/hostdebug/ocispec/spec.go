@@ -15,7 +15,7 @@ import (
 // FilesAt is where the debugger finds the target's files.
 const FilesAt = "/c"
 
-// Image is what an image says of the process to run from it.
+// Image is the configuration of the process to run from an image.
 type Image struct {
 	Command []string // entry point and command
 	Env     []string
@@ -98,7 +98,7 @@ func Through(s *specs.Spec, first string) {
 	s.Process.Args = append([]string{firstAt}, s.Process.Args...)
 }
 
-// all reports whether the profile keeps nothing back.
+// all reports whether the profile allows everything.
 func all(o Options) bool { return o.Profile == "sysadmin" }
 
 // Filtered reports whether the profile has a filter for system calls.
@@ -134,7 +134,7 @@ func process(o Options, img Image) *specs.Process {
 
 const nobody = 65534
 
-// resources bound what it takes of the machine.
+// resources limit what the debugger may use of the machine.
 func resources(o Options) *specs.LinuxResources {
 	r := &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: new(int64(maxPIDs))}}
 	if o.Memory > 0 {
@@ -214,7 +214,7 @@ func capabilities(profile string) ([]string, error) {
 	return usual, nil
 }
 
-// masked and readOnly are what container engines keep from a container of /proc and /sys.
+// masked and readOnly are the paths in /proc and /sys that container engines hide from containers or make read-only.
 func masked() []string {
 	return []string{"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
 		"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",

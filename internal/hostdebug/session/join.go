@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is a target's process, by descriptors: another process may have its number later, but never be taken for it.
+// held is a target's process, held by descriptors: a later process with the same ID is never mistaken for it.
 type held struct {
 	pid        int
 	pidfd      int
@@ -28,7 +28,7 @@ func kinds() map[specs.LinuxNamespaceType]string {
 		specs.IPCNamespace: "ipc", specs.UTSNamespace: "uts", specs.UserNamespace: "user"}
 }
 
-// hold takes hold of a process.
+// hold opens descriptors of a process.
 func hold(pid int) (*held, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ESRCH {
@@ -64,7 +64,7 @@ func (h *held) open() error {
 	if h.root, err = os.OpenFile(filepath.Join(dir, "root"), unix.O_PATH|unix.O_DIRECTORY, 0); err != nil {
 		return err
 	}
-	// As it lives now, all of this was its own, and not that of a later process with its number.
+	// The process is still alive, so all of this is its own and not that of a later process with the same ID.
 	if err := unix.PidfdSendSignal(h.pidfd, 0, nil, 0); err != nil {
 		return err
 	}

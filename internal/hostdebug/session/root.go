@@ -88,7 +88,7 @@ func folders(root string) error {
 // maxConfig bounds a file that is taken over from a target.
 const maxConfig = 1 << 20
 
-// takeOver gives the debugger the target's own words for names: resolv.conf, hosts and hostname.
+// takeOver copies the target's configuration of names into the debugger: resolv.conf, hosts and hostname.
 func takeOver(ctx context.Context, from, root string) error {
 	theirs, err := os.OpenFile(from, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -119,8 +119,8 @@ func takeOver(ctx context.Context, from, root string) error {
 	return nil
 }
 
-// readRegular reads a file that is held by its path only, if it is a regular one: a target may have put anything in its
-// place, and there are devices which do something when they are opened.
+// readRegular reads a file that was opened with O_PATH, if it is a regular one: a target may have put anything in its
+// place, and opening some devices has side effects.
 func readRegular(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

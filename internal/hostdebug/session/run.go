@@ -77,7 +77,7 @@ func (s *session) wait(ctx context.Context, runc, dir string, streams Streams) (
 		if ok {
 			cmd.Stdin = in
 		}
-	} else { // not by cmd, which would wait for the end of what nobody reads any more
+	} else { // not through cmd, which would wait for the end of input that nobody reads any more
 		pipe, err := cmd.StdinPipe()
 		if err != nil {
 			return 0, err
@@ -98,7 +98,7 @@ func (s *session) wait(ctx context.Context, runc, dir string, streams Streams) (
 	notice.listen()
 	if feeding != nil {
 		go func() {
-			_, _ = io.Copy(feeding.(io.Writer), streams.In) // its end is the command's business
+			_, _ = io.Copy(feeding.(io.Writer), streams.In) // the command deals with its end
 			_ = feeding.Close()
 		}()
 	}
@@ -121,7 +121,7 @@ func (s *session) wait(ctx context.Context, runc, dir string, streams Streams) (
 	return code, s.outOfMemory(code, notice.kills())
 }
 
-// outcome is what a session has come to, by the exit code of runc and what it says of a command that was not started.
+// outcome is the result of a session, from the exit code of runc and its message about a command that did not start.
 func (s *session) outcome(code int, trouble string) (int, error) {
 	switch ended := s.gone(); {
 	case trouble != "" && ended:
@@ -136,7 +136,8 @@ func (s *session) outcome(code int, trouble string) (int, error) {
 	return code, nil
 }
 
-// keepTerminal remembers how a terminal is set, and sets it so again: runc may be killed before it does.
+// keepTerminal saves the settings of a terminal and returns a function to restore them: runc may be killed before it
+// restores them itself.
 func keepTerminal(in io.Reader) (restore func()) {
 	f, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

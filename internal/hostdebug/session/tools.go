@@ -18,7 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/mountfd"
 )
 
-// Tools are what every debugger is made with, as the program carries them.
+// Tools are the programs that every debugger is made with, packed in this program.
 type Tools interface {
 	// Write writes a program: KitRunc or KitFirst.
 	Write(tool string, to io.Writer) error
@@ -104,8 +104,8 @@ func (s *session) layOver(lower, at string, uid, gid int) error {
 	return unix.Mount("overlay", at, "overlay", unix.MS_NODEV, options)
 }
 
-// cover shows an image's files such that who may debug a pod does not fill the machine's disk: what is written is kept
-// in memory, which is bounded. Where the kernel cannot, nothing is written.
+// cover mounts an image's files so that users who may debug a pod cannot fill the machine's disk: writes go to memory,
+// which is bounded. Where the kernel does not support that, the files are read-only.
 func (s *session) cover(fd int, at string, uid, gid int) error {
 	lower := filepath.Join(s.machine.Dir(s.id), "image")
 	if err := os.Mkdir(lower, 0o755); err != nil {

@@ -22,7 +22,7 @@ import (
 // maxRuncLog bounds what is read of runc's log.
 const maxRuncLog = 1 << 20
 
-// runcTrouble is what runc says of why it could not start the command; nothing if it could.
+// runcTrouble is runc's message about why it could not start the command; empty if it could.
 func runcTrouble(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

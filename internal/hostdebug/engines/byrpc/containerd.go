@@ -81,7 +81,7 @@ func (c *Containerd) Find(ctx context.Context, t target.Target) (*engines.Contai
 	return c.describe(ctx, one)
 }
 
-// choose decides which one is meant: the one with this very ID, else the only one that begins with it.
+// choose decides which container is meant: the one with exactly this ID, or else the only one whose ID begins with it.
 func choose(found []place, name string, looked []string) (place, error) {
 	var exact []place
 	for _, p := range found {
@@ -145,7 +145,7 @@ func nameOf(info containers.Container) string {
 	return info.ID
 }
 
-// taskInto adds what a task is.
+// taskInto adds the state of a task.
 func taskInto(d *engines.Container, p *task.Process) {
 	switch p.GetStatus() {
 	case task.Status_RUNNING:

@@ -51,7 +51,7 @@ type PodContainer struct {
 	Err                error // why not, or why not its files
 }
 
-// atOnce bounds the questions that a runtime is asked at the same time.
+// atOnce bounds how many requests a runtime gets at the same time.
 const atOnce = 4
 
 // Pod asks for a pod. The error is a [NotHere] where it is not the runtime's, with this very uid.
@@ -108,7 +108,7 @@ func (c *CRI) ofPod(ctx context.Context, one *runtimeapi.Container) PodContainer
 	return pc
 }
 
-// keeper is the process of a sandbox that is ready; 0 where it is not, or the runtime does not report it.
+// keeper is the process of a ready sandbox; 0 where it is not ready, or the runtime does not report it.
 func (c *CRI) keeper(ctx context.Context, sandbox *runtimeapi.PodSandbox) (int, error) {
 	if sandbox.GetState() != runtimeapi.PodSandboxState_SANDBOX_READY {
 		return 0, nil
@@ -173,7 +173,7 @@ func ofPod(list []*runtimeapi.Container, name PodName) []*runtimeapi.Container {
 	return own
 }
 
-// Still asks whether a pod's sandbox and containers have the processes that they were found with.
+// Still returns an error unless a pod's sandbox and containers still have the processes that they were found with.
 func (c *CRI) Still(ctx context.Context, p *Pod, name PodName) error {
 	now, err := c.Pod(ctx, name)
 	if err != nil {
