@@ -21,6 +21,9 @@ const notThere = 3
 // Applets returns the package's commands.
 func Applets() []applet.Applet {
 	return []applet.Applet{
+		{Name: "cp-look", Usage: "[--base FOLDER]",
+			Short: "Answer questions about files below FOLDER, which has a container's root in each folder (default: /c): " +
+				"a line of JSON each on standard input, answers on standard output", Run: look},
 		{Name: "cp-pack", Usage: "--root FOLDER PATH",
 			Short: "Write a tar archive of PATH, as seen with FOLDER as root, to standard output; " +
 				"its last part may be a pattern (*.log); exit code 3: PATH does not exist", Run: pack},

@@ -2,7 +2,8 @@
 
 // Package copying moves files out of and into a folder that is taken for the root of a file system: a container's, as
 // it is seen from a debug container. [Packer] writes a tar archive, [Unpacker] reads one; cp-pack and cp-unpack are
-// their commands.
+// their commands. cp-look answers questions about such folders, one after the other, for as long as somebody asks: the
+// page's view of files. (It never writes but for the question that asks for that.)
 //
 // Its law: nothing outside the root is read or written, whatever paths, links and archives say, and also when somebody
 // changes the tree meanwhile. So paths are resolved by the kernel inside the root (openat2 with RESOLVE_IN_ROOT, which

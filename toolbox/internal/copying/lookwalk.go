@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copying
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// mostVisited is how many files are looked at for one answer, and mostTold how many are told of.
+	mostVisited = 300_000
+	mostTold    = 2_000
+	// mostTime is how long it may take: whoever asks waits.
+	mostTime = 30 * time.Second
+	// mostDeep is how deep folders are gone into.
+	mostDeep = 128
+	// tick is by how much a file's time may be behind the clock that told when a container was started.
+	tick = 10 * time.Millisecond
+)
+
+// bounds ends a walk that takes too long.
+type bounds struct {
+	until   time.Time
+	visited int
+	told    int
+	more    string // why the walk has ended; "": it has not
+}
+
+func newBounds() *bounds { return &bounds{until: time.Now().Add(mostTime)} }
+
+// over reports whether the walk is to end, and counts a file.
+func (b *bounds) over() bool {
+	b.visited++
+	switch {
+	case b.more != "":
+	case b.visited > mostVisited:
+		b.more = fmt.Sprintf("this is not all: %d files were looked at, which is the most", mostVisited)
+	case b.told >= mostTold:
+		b.more = fmt.Sprintf("this is not all: %d were found, which is the most", mostTold)
+	case b.visited%256 == 0:
+		return b.late()
+	}
+	return b.more != ""
+}
+
+// late reports whether the time is over.
+func (b *bounds) late() bool {
+	if b.more == "" && time.Now().After(b.until) {
+		b.more = fmt.Sprintf("this is not all: it took longer than %s", mostTime)
+	}
+	return b.more != ""
+}
+
+// changes is a walk for what was written since a time.
+type changes struct {
+	*bounds
+	since time.Time
+	found []entry
+	notes []string
+}
+
+// changed tells which files of the root filesystem were written since a time, as the kernel noted it, which no program
+// can set. Volumes are passed over. A folder is told of if it changed and nothing in it that is still there did: then
+// something in it is gone.
+func (l *looker) changed(q question) (a answer, err error) {
+	r, at, err := l.within(q.Root, q.Path)
+	if err != nil {
+		return a, err
+	}
+	defer r.close()
+	if q.Then.IsZero() {
+		return a, errors.New("the time since when is missing")
+	}
+	fd, err := r.open(at, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return a, &fs.PathError{Op: "open", Path: at, Err: err}
+	}
+	defer unix.Close(fd)
+	c := &changes{bounds: newBounds(), since: q.Then.Add(-tick)}
+	where, _ := r.kernels(fd)
+	c.walk(fd, "", path.Join("/", where), 0)
+	return answer{Files: c.found, More: c.more, Notes: c.notes, Visited: c.visited}, nil
+}
+
+// walk goes through an open folder, and reports whether anything in it changed.
+func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
+	names, more, err := namesIn(fd, mostVisited)
+	if err != nil || more || deep > mostDeep {
+		c.note("%s was not looked at as a whole", where)
+	}
+	for _, name := range names {
+		if c.over() {
+			return any
+		}
+		e, err := entryOf(fd, name)
+		at := path.Join(where, name)
+		if err != nil || e.Mount || hiddenByKernel(at) {
+			continue
+		}
+		e.Name = path.Join(below, e.Name)
+		is := e.Changed.After(c.since)
+		if e.Kind == "d" && deep < mostDeep {
+			sub, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			if err != nil {
+				c.note("%s: %v", at, err)
+				continue
+			}
+			inside := c.walk(sub, e.Name, at, deep+1)
+			unix.Close(sub)
+			any = any || inside
+			is = is && !inside
+		}
+		if is {
+			any = true
+			c.told++
+			c.found = append(c.found, e)
+		}
+	}
+	return any
+}
+
+func (c *changes) note(format string, args ...any) {
+	if len(c.notes) < 100 {
+		c.notes = append(c.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// hiddenByKernel reports whether a path is one that a running container has something of the kernel's at.
+func hiddenByKernel(at string) bool { return at == "/dev" || at == "/proc" || at == "/sys" }
