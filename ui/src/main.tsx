@@ -6,6 +6,7 @@ import "./style/base.css";
 import "./style/pods.css";
 import "./style/pod.css";
 import "./style/logs.css";
+import "./style/files.css";
 
 const root = document.getElementById("app");
 if (root) {

@@ -25,7 +25,7 @@ type question struct {
 	With *other    `json:"with,omitempty"` // compare: what with
 	From int64     `json:"from,omitempty"` // read: the first byte
 	Most int64     `json:"most,omitempty"` // read: how many bytes at most
-	Then time.Time `json:"since,omitzero"` // changed: since when
+	Then time.Time `json:"since,omitzero"` // changed: since when; else since the container started
 	Name string    `json:"name,omitempty"` // put: the file's name in the folder at Path, escaped
 	Size int64     `json:"size,omitempty"` // put: how many bytes come
 	Data []byte    `json:"data,omitempty"` // put: the next bytes, in a line of their own
@@ -47,6 +47,7 @@ type answer struct {
 	Files   []entry           `json:"files,omitempty"`   // list, changed
 	Users   map[uint32]string `json:"users,omitempty"`   // list: names of owners, as the root's own files have them
 	Groups  map[uint32]string `json:"groups,omitempty"`  // likewise
+	Runs    map[string]run    `json:"runs,omitempty"`    // containers: what is known of them
 	Differ  []difference      `json:"differ,omitempty"`  // compare
 	More    string            `json:"more,omitempty"`    // why this is not all
 	Notes   []string          `json:"notes,omitempty"`   // what could not be looked at

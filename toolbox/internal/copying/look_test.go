@@ -237,7 +237,17 @@ func TestLookChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := `{"do":"changed","root":"root","path":"/","since":"` + since.UTC().Format(time.RFC3339Nano) + `"}`
-	if a := askLook(t, base, q); strings.Join(names(a[0].Files), ", ") != "f data/sub/new, d etc" || !a[0].End {
+	known := filepath.Join(base, ".wherry", "root")
+	if err := errorsOf(os.MkdirAll(known, 0o755), os.WriteFile(filepath.Join(known, "status.json"),
+		[]byte(`{"attempt":3,"state":"exited","startedAt":"`+since.UTC().Format(time.RFC3339Nano)+`"}`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []string{q, `{"do":"changed","root":"root","path":"/"}`} {
+		if a := askLook(t, base, q); strings.Join(names(a[0].Files), ", ") != "f data/sub/new, d etc" || !a[0].End {
+			t.Errorf("%s: %+v", q, a)
+		}
+	}
+	if a := askLook(t, base, `{"do":"containers"}`); a[0].Runs["root"].Attempt != 3 || len(a[0].Files) != 2 {
 		t.Errorf("%+v", a)
 	}
 }

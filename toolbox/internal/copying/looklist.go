@@ -4,6 +4,7 @@ package copying
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,15 +84,32 @@ func kindOf(mode uint32) string {
 	return "f"
 }
 
+// run is what is known of what a root's container did: status.json of an image exec has more.
+type run struct {
+	Attempt   uint32    `json:"attempt"`
+	State     string    `json:"state"` // running, exited, unknown
+	StartedAt time.Time `json:"startedAt,omitzero"`
+}
+
+// runOf reads what is known of a container; ok is false if nothing is.
+func (l *looker) runOf(name string) (r run, ok bool) {
+	text, err := os.ReadFile(path.Join(l.base, ".wherry", name, "status.json"))
+	return r, err == nil && json.Unmarshal(text, &r) == nil
+}
+
 // containers tells which roots there are.
 func (l *looker) containers(question) (a answer, err error) {
 	list, err := os.ReadDir(l.base)
 	if err != nil {
 		return a, err
 	}
+	a.Runs = map[string]run{}
 	for _, f := range list {
 		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
 			a.Files = append(a.Files, entry{Name: f.Name(), Kind: "d", Folder: true})
+			if known, ok := l.runOf(f.Name()); ok {
+				a.Runs[f.Name()] = known
+			}
 		}
 	}
 	return a, nil

@@ -3,7 +3,6 @@
 package copying
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -75,7 +74,10 @@ func (l *looker) changed(q question) (a answer, err error) {
 	}
 	defer r.close()
 	if q.Then.IsZero() {
-		return a, errors.New("the time since when is missing")
+		known, _ := l.runOf(q.Root)
+		if q.Then = known.StartedAt; q.Then.IsZero() {
+			return a, fmt.Errorf("it is not known here when container %s started", q.Root)
+		}
 	}
 	fd, err := r.open(at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {

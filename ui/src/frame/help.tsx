@@ -8,6 +8,7 @@ const keys: [string, string][] = [
   ["Enter", "open what is chosen"],
   ["Esc", "leave a field; close this"],
   ["← →", "in the life of a pod: from one stretch to the next; Enter opens the log at that moment"],
+  ["Backspace, d", "in a folder: to the folder above it; download what is chosen"],
   ["Ctrl+F6", "leave the terminal for the page; the shell goes on"],
   ["?", "this help"],
 ];

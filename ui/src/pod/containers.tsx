@@ -80,6 +80,7 @@ export function Containers({ pod }: { pod: Pod }) {
                   <td class="links">
                     <a href={href("pod/logs", { namespace, name, container })}>log</a>
                     {last && <a href={href("pod/logs", { namespace, name, container, previous: "1" })}>log before</a>}
+                    {box.status?.containerID && <a href={href("pod/files", { namespace, name, container })}>files</a>}
                     {box.status?.state?.running && <a href={href("pod/shell", { namespace, name, container })}>shell</a>}
                   </td>
                 </tr>

@@ -8,6 +8,7 @@ import { Page } from "../frame/context";
 import { useNow } from "../frame/clock";
 import { Refused } from "../frame/notice";
 import { href } from "../frame/router";
+import { FilesView } from "../files/view";
 import { LifeView } from "../life/view";
 import { LogsView } from "../logs/view";
 import { ageOf } from "../pods/age";
@@ -48,6 +49,7 @@ export function PodView({ namespace, name, tab, at }: Properties) {
       <Head namespace={namespace} name={name} pod={pod} gone={loaded && !there} />
       <Tabs namespace={namespace} name={name} tab={tab} />
       {tab === "logs" && pod && <LogsView pod={pod} at={at} />}
+      {tab === "files" && pod && <FilesView pod={pod} at={at} />}
       {tab === "shell" && pod && <ShellView pod={pod} at={at} />}
       {tab === "" && <Overview namespace={namespace} name={name} pod={pod} lost={lost} gone={loaded && !there} />}
       {tab !== "" && !pod && loaded && <p class="pad">There is no pod {namespace}/{name}. Its <a href={href("pod", { namespace, name })}>life</a> is kept for an hour.</p>}
@@ -75,7 +77,7 @@ function Head({ namespace, name, pod, gone }: { namespace: string; name: string;
   );
 }
 
-const tabs: [string, string][] = [["", "Overview"], ["logs", "Logs"], ["shell", "Shell"]];
+const tabs: [string, string][] = [["", "Overview"], ["logs", "Logs"], ["files", "Files"], ["shell", "Shell"]];
 
 function Tabs({ namespace, name, tab }: { namespace: string; name: string; tab: string }) {
   return (

@@ -147,7 +147,7 @@ function plainWords(text: string): string {
 }
 
 /** whyRefused asks again in a way in which a page is told the server's words: a browser hides those of a WebSocket. */
-async function whyRefused(path: string): Promise<string> {
+export async function whyRefused(path: string): Promise<string> {
   try {
     await send(upstream + path);
     return "the server did not open the session, and did not say why";

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { kube } from "../api/client";
+import type { Pod } from "../api/types";
+import { useNow } from "../frame/clock";
+import { Command } from "../frame/command";
+import { Page } from "../frame/context";
+import { Refused } from "../frame/notice";
+import { go, href } from "../frame/router";
+import { boxesOf, stateWords, type Box } from "../pod/containers";
+import type { Entry } from "./answer";
+import { commandFor, type Show } from "./command";
+import { FileView } from "./file";
+import { Folder } from "./folder";
+import { Changed, Compare } from "./lists";
+import { clean, crumbs, join, last, parent, shown, typed } from "./path";
+import { Transfers, Upload, useTransfers } from "./transfers";
+import { useAnswer, useTalk } from "./use";
+
+/** useWherry says whether the server knows image exec; another one would take it for a command in the pod's container. */
+function useWherry(): boolean | undefined {
+  const { stores } = useContext(Page);
+  const [is, set] = useState<boolean | undefined>(undefined);
+  useEffect(() => {
+    kube<{ gitVersion?: string }>("/version").then((v) => set(v.gitVersion?.includes("+wherry") ?? false), () => set(false));
+  }, [stores]);
+  return is;
+}
+
+/** FilesView shows the files of a pod's containers, of those that have ended, too. */
+export function FilesView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
+  const wherry = useWherry();
+  if (wherry === undefined) {
+    return <p class="pad dim" role="status">Asking the server …</p>;
+  }
+  if (!wherry) {
+    return <p class="pad">This server has no image exec, by which the page looks at files; kubectl cp copies them out of containers that run and have tar.</p>;
+  }
+  return <Files pod={pod} at={at} />;
+}
+
+const shows: [Show, string][] = [["", "Files"], ["changed", "What changed"]];
+
+function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
+  const { namespace = "default", name, uid = "" } = pod.metadata;
+  const boxes = boxesOf(pod).filter((b) => b.status?.containerID);
+  const container = at.get("container") || (boxes.find((b) => b.kind === "main") ?? boxes[0])?.spec.name || "";
+  const path = clean(at.get("path") ?? "/");
+  const other = at.get("with") ?? "";
+  const isFile = at.get("file") === "1";
+  const show: Show = at.get("show") === "changed" && !isFile ? "changed" : "";
+  const [turn, setTurn] = useState(0);
+  const place = { namespace, pod: name, container };
+  const talk = useTalk(place, uid, turn);
+  const transfers = useTransfers(place);
+  const to = (change: Record<string, string | undefined>) => href("pod/files", { namespace, name, container, path: path === "/" ? undefined : path, with: other || undefined, show: show || undefined, file: isFile ? "1" : undefined, ...change });
+  const place1 = (p: string, e: Entry, root = container) => to({ container: root, path: p, file: e.folder ? undefined : "1", show: undefined, with: root === container ? other || undefined : undefined });
+  const running = boxes.find((b) => b.spec.name === container);
+  const list = useAnswer(talk, !isFile && !other && show === "" && container ? { do: "list", root: container, path } : null);
+  if (!container) {
+    return <p class="pad">No container of this pod has run yet: there are no files.</p>;
+  }
+  const command = commandFor({ namespace, pod: name, container, path, other, isFile, show, startedAt: running?.status?.state?.running?.startedAt ?? running?.status?.state?.terminated?.startedAt });
+  return (
+    <section class="files" aria-label="Files">
+      <div class="bar">
+        <Choice label="Container" value={container} boxes={boxes} set={(c) => go(to({ container: c, with: c === other ? undefined : other || undefined }))} />
+        <Choice label="Compare with" none="nothing" value={other} boxes={boxes.filter((b) => b.spec.name !== container)} set={(c) => go(to({ with: c || undefined, show: undefined }))} />
+        {!isFile && !other && shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s || undefined }))}>{title}</button>)}
+        <button type="button" title="Look anew, also at a run that has begun since" onClick={() => setTurn((n) => n + 1)}>Look again</button>
+        <button type="button" onClick={() => transfers.get(container, path, last(path), !isFile)}>{isFile ? "Download" : "Download folder"}</button>
+        {list.answer && <Upload files={list.answer.files} put={(file) => transfers.put(container, path, file, () => setTurn((n) => n + 1))} />}
+        <span class="fill" />
+        <Command words={command} />
+      </div>
+      <Path path={path} to={(p) => to({ path: p, file: undefined })} />
+      <WhichRun box={running} talk={talk} turn={turn} anew={() => setTurn((n) => n + 1)} />
+      <Transfers list={transfers.list} forget={transfers.forget} />
+      {isFile && <FileView key={path + other} talk={talk} root={container} path={path} other={other} />}
+      {!isFile && other && <Compare talk={talk} root={container} path={path} other={other} hrefOf={place1} />}
+      {!isFile && !other && show === "changed" && <Changed talk={talk} root={container} path={path} hrefOf={place1} />}
+      {list.problem && <Refused problem={list.problem} what={`${shown(path)} of ${container} cannot be shown`} />}
+      {list.answer && list.answer.more && <p class="note">{list.answer.more}.</p>}
+      {list.answer?.notes.slice(0, 10).map((n) => <p key={n} class="note">{n}</p>)}
+      {list.answer && (
+        <Folder answer={list.answer} path={path} hrefOf={(e) => place1(join(path, e.name), e)} open={(e) => go(place1(join(path, e.name), e))}
+          up={() => go(to({ path: parent(path) }))} download={(e) => transfers.get(container, join(path, e.name), e.name, e.folder)} />
+      )}
+      {!isFile && !other && show === "" && !list.answer && !list.problem && <p class="pad dim" role="status">Opening the container's files …</p>}
+    </section>
+  );
+}
+
+function Choice({ label, none, value, boxes, set }: { label: string; none?: string; value: string; boxes: Box[]; set: (name: string) => void }) {
+  const now = useNow();
+  return (
+    <label class="namespace files-choice"><span>{label}</span>
+      <select aria-label={label} value={value} onChange={(e) => set(e.currentTarget.value)}>
+        {none && <option value="">{none}</option>}
+        {boxes.map((b) => <option key={b.spec.name} value={b.spec.name}>{b.spec.name} ({stateWords(b, now).text})</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** Path is where one is, with the way back, and a field to go elsewhere. */
+function Path({ path, to }: { path: string; to: (path: string) => string }) {
+  const field = useRef<HTMLInputElement>(null);
+  const leave = (event: Event) => {
+    event.preventDefault();
+    const text = field.current?.value.trim() ?? "";
+    if (text) {
+      go(to(text.startsWith("/") ? typed(text) : clean(path + typed(text))));
+      field.current!.value = "";
+    }
+  };
+  return (
+    <div class="path">
+      <nav aria-label="Path">
+        {crumbs(path).map((c, i, all) => (
+          <span key={c.path}>{i > 1 && <span class="dim">/</span>}<a href={to(c.path)} aria-current={i === all.length - 1 ? "location" : undefined}>{i === 0 ? "/" : shown(c.name)}</a></span>
+        ))}
+      </nav>
+      <form onSubmit={leave}><input ref={field} aria-label="Go to a folder" placeholder="Go to /folder" spellcheck={false} autocapitalize="off" /></form>
+    </div>
+  );
+}
+
+/** WhichRun says which run of the container is looked at, and when there is another one. */
+function WhichRun({ box, talk, turn, anew }: { box?: Box; talk: ReturnType<typeof useTalk>; turn: number; anew: () => void }) {
+  const asked = useAnswer(talk, { do: "containers" }, turn);
+  const run = box && asked.answer?.runs[box.spec.name];
+  if (!run || !box) {
+    return null;
+  }
+  const now = box.status?.state?.running || box.status?.state?.terminated ? box.status.restartCount ?? 0 : run.attempt;
+  if (now > run.attempt) {
+    return <p class="note" role="status">These are the files of run {run.attempt + 1}; run {now + 1} has begun since. <button type="button" class="quiet" onClick={anew}>Look at that one</button></p>;
+  }
+  return <p class="note">{run.state === "running" ? "It runs" : "It has ended; its files are kept until it starts anew or the pod is removed"}{run.attempt > 0 ? `: run ${run.attempt + 1}` : ""}.</p>;
+}
