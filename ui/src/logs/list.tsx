@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { show, Virtual } from "../frame/virtual";
 import { whole } from "./line";
 import { clock, LogRow } from "./row";
@@ -12,6 +12,7 @@ interface Properties {
   dropped: number;
   many: boolean;
   names: string[];
+  side: boolean; // a column for each container
   times: boolean;
   folded: boolean;
   text: string;
@@ -22,13 +23,16 @@ interface Properties {
 }
 
 const rowHeight = 20;
+const headHeight = 26;
 
 /** LogList is the lines of logs, of which only those that are seen are drawn, and a pane with all of a chosen one. */
 export function LogList(p: Properties) {
   const box = useRef<HTMLDivElement>(null);
   const [chosen, choose] = useState<Entry | null>(null);
   const arrived = useRef(false);
-  const { entries, follow, at } = p;
+  const { entries, follow, at, names } = p;
+  const side = p.side && p.many;
+  const columns = useMemo(() => new Map(names.map((name, i) => [name, i])), [names.join()]);
   const index = chosen ? entries.indexOf(chosen) : -1;
   useLayoutEffect(() => {
     const element = box.current;
@@ -51,7 +55,7 @@ export function LogList(p: Properties) {
     if (entry && box.current) {
       p.setFollow(false);
       choose(entry);
-      show(box.current, Math.max(0, Math.min(entries.length - 1, to)), rowHeight);
+      show(box.current, Math.max(0, Math.min(entries.length - 1, to)), rowHeight, side ? headHeight : 0);
     }
   };
   useEffect(() => {
@@ -84,11 +88,17 @@ export function LogList(p: Properties) {
   };
   return (
     <>
-      <div ref={box} class="log-list" role="listbox" tabIndex={0} aria-label="Lines" onKeyDown={key} onWheel={scrolled}
+      <div ref={box} class={`log-list${side ? " side-by-side" : ""}${p.times ? " timed" : ""}`} style={side ? { "--columns": names.length } : { "--columns": 1 }} role="listbox" tabIndex={0} aria-label="Lines" onKeyDown={key} onWheel={scrolled}
         aria-activedescendant={index >= 0 ? `line-${index + p.dropped}` : undefined}>
+        {side && (
+          <div class="log-row side log-head" aria-hidden="true">
+            {p.times && <span>Time</span>}
+            {names.map((name, i) => <span key={name} class={`hue-${i % 6}`}>{name}</span>)}
+          </div>
+        )}
         <Virtual box={box} rows={entries.length} rowHeight={rowHeight}>
           {(span) => entries.slice(span.from, span.to).map((entry, i) => (
-            <LogRow key={span.from + i + p.dropped} id={`line-${span.from + i + p.dropped}`} entry={entry} hue={p.many ? p.names.indexOf(entry.container) : -1} times={p.times}
+            <LogRow key={span.from + i + p.dropped} id={`line-${span.from + i + p.dropped}`} entry={entry} hue={p.many ? columns.get(entry.container) ?? 0 : -1} column={side ? columns.get(entry.container) ?? 0 : -1} times={p.times}
               folded={p.folded} text={p.text} chosen={entry === chosen} choose={() => { p.setFollow(false); choose(entry === chosen ? null : entry); }} />
           ))}
         </Virtual>

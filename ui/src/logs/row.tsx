@@ -8,6 +8,7 @@ interface Properties {
   entry: Entry;
   id: string;
   hue: number; // which container's colour; negative: not shown
+  column: number; // where lines of several containers stand side by side; negative: they do not
   times: boolean;
   folded: boolean;
   text: string; // what is searched for
@@ -18,23 +19,27 @@ interface Properties {
 const shown = 1200; // characters of a line in the list; the pane below has all
 
 /** LogRow is a line of a log. All of it is text: nothing that a container writes is markup. */
-export const LogRow = memo(function LogRow({ entry, id, hue, times, folded, text, chosen, choose }: Properties) {
+export const LogRow = memo(function LogRow({ entry, id, hue, column, times, folded, text, chosen, choose }: Properties) {
   const line = plain(entry.text.length > shown ? entry.text.slice(0, shown) + "…" : entry.text);
   const json = folded ? fold(entry.text) : null;
+  const place = column >= 0 ? `log-text in-column hue-line-${hue % 6}` : "log-text";
+  const at = column >= 0 ? { gridColumn: String(column + (times ? 2 : 1)) } : undefined;
+  const name = column >= 0 && <span class="hidden-text">{entry.container}: </span>;
   return (
-    <div id={id} class={chosen ? "log-row chosen" : "log-row"} role="option" aria-selected={chosen} onClick={choose}>
+    <div id={id} class={`log-row${chosen ? " chosen" : ""}${column >= 0 ? " side" : ""}`} role="option" aria-selected={chosen} onClick={choose}>
       {times && <span class="log-time">{clock(entry.at)}</span>}
-      {hue >= 0 && <span class={`log-container hue-${hue % 6}`}>{entry.container}</span>}
+      {hue >= 0 && column < 0 && <span class={`log-container hue-${hue % 6}`}>{entry.container}</span>}
       {json ? (
-        <span class="log-text">
+        <span class={place} style={at}>
+          {name}
           {json.level && <span class={`level level-${tone(json.level)}`}>{json.level}</span>}
           <Marked line={plain(json.message)} text={text} />{" "}
           <span class="dim"><Marked line={plain(json.rest.slice(0, shown))} text={text} /></span>
         </span>
-      ) : <span class="log-text"><Marked line={line} text={text} /></span>}
+      ) : <span class={place} style={at}>{name}<Marked line={line} text={text} /></span>}
     </div>
   );
-}, (a, b) => a.entry === b.entry && a.id === b.id && a.hue === b.hue && a.times === b.times && a.folded === b.folded &&
+}, (a, b) => a.entry === b.entry && a.id === b.id && a.hue === b.hue && a.column === b.column && a.times === b.times && a.folded === b.folded &&
   a.text === b.text && a.chosen === b.chosen);
 
 function Marked({ line, text }: { line: string; text: string }) {

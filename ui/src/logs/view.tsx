@@ -30,6 +30,7 @@ export function LogsView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const [text, setText] = useState("");
   const [only, setOnly] = useState(false);
   const previous = at.get("previous") === "1" || wanted.previous;
+  const side = at.get("side") === "1" && chosen.length > 1;
   const { window: logs, problems } = useLogs({
     namespace, pod: name, uid: pod.metadata.uid ?? "", boxes: chosen, previous, tail: wanted.since ? undefined : amounts[amount]![1], since: wanted.since,
   });
@@ -37,7 +38,7 @@ export function LogsView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const found = useMemo(() => finder.find(logs.entries, text), [text, logs.version, logs]);
   const entries = useMemo(() => (only && text ? found.map((i) => logs.entries[i]!) : logs.entries), [only, text, found, logs.version]);
   const places = only ? [] : found;
-  const show = (change: Record<string, string | undefined>) => go(href("pod/logs", { namespace, name, container, previous: previous ? "1" : undefined, ...change }), true);
+  const show = (change: Record<string, string | undefined>) => go(href("pod/logs", { namespace, name, container, previous: previous ? "1" : undefined, side: side ? "1" : undefined, ...change }), true);
   const download = () => {
     const lines = entries.map((e) => `${Number.isFinite(e.at) ? new Date(e.at).toISOString() : ""} ${e.container} ${e.text}\n`);
     save(`${name}.log`, "text/plain", lines);
@@ -57,6 +58,7 @@ export function LogsView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
         <Switch on={follow} set={setFollow} title="Follow" />
         <Switch on={times} set={setTimes} title="Times" />
         <Switch on={folded} set={setFolded} title="Fold JSON" />
+        {chosen.length > 1 && <Switch on={side} set={(on) => show({ side: on ? "1" : undefined })} title="Side by side" />}
         <Switch on={previous} set={(on) => show({ previous: on ? "1" : undefined })} title="Run before" />
         {container
           ? <a class="button" download={`${name}-${container}.log`} href={upstream + logPath({ namespace, pod: name, container, previous, follow: false })}>Download</a>
@@ -69,7 +71,7 @@ export function LogsView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
         <a href={href("pod/logs", { namespace, name, container })}>Show the present log</a></p>}
       {problems.map((p) => <p key={p} class="note" role="status">{p}</p>)}
       {logs.dropped > 0 && <p class="note">{logs.dropped.toLocaleString()} earlier lines are not shown; Download of one container has all.</p>}
-      <LogList key={container + previous} entries={entries} version={logs.version} dropped={logs.dropped} many={chosen.length > 1} names={chosen.map((b) => b.spec.name)} times={times}
+      <LogList key={container + previous} entries={entries} version={logs.version} dropped={logs.dropped} many={chosen.length > 1} names={chosen.map((b) => b.spec.name)} side={side} times={times}
         folded={folded} text={text} places={places} follow={follow} setFollow={setFollow} at={wanted.at} />
     </section>
   );
