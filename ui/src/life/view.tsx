@@ -8,6 +8,7 @@ import { LifeChart } from "./chart";
 import { save, standalone } from "./export";
 import { hasEnded, type History } from "./history";
 import { draw } from "./picture";
+import { RunsView } from "./runsview";
 import { useLife } from "./use";
 
 interface Properties {
@@ -40,6 +41,7 @@ export function LifeView({ namespace, name, mark }: Properties) {
         <Command words={["wherry", "timeline", name, "-n", namespace]} />
       </div>
       {picture && <LifeChart picture={picture} title={`Life of pod ${namespace}/${name}`} open={open} />}
+      {shown && <RunsView namespace={namespace} name={name} history={shown} />}
       {!picture && (life.problem ? <NoLife code={life.problem.code} message={life.problem.message} /> : <p class="dim">Reading …</p>)}
     </section>
   );
