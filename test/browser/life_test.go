@@ -63,3 +63,15 @@ func TestCrashLoop(t *testing.T) {
 		t.Errorf("its last words are at %s", at)
 	}
 }
+
+// UI-05 UI-06: the last run of a container that keeps dying is put beside the one before.
+func TestRunsBesideEachOther(t *testing.T) {
+	s := space(t)
+	s.Create(e2e.NewPod("web", e2e.Named("front", e2e.Sh("exec 3< /srv/state || true; echo run; exit 3"))))
+	s.WaitRestarts("web", "front", 1)
+	tab := open(t, s)
+	tab.View("pod", s, "web")
+	tab.Sees("front: run 2 beside run 1")
+	tab.ClickOn(`document.querySelector(".runs summary")`)
+	tab.Sees("ran for", "created and started in", "exit 3")
+}

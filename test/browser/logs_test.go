@@ -4,6 +4,7 @@ package browser
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/wherryproject/wherry/test/e2e"
@@ -41,4 +42,33 @@ func TestLogIsFollowed(t *testing.T) {
 	tab.Keys("/")
 	tab.Keys("disk")
 	tab.Until("mark what was searched for", `document.querySelector(".log-row mark")?.innerText === "disk"`)
+}
+
+// UI-05 UI-09: the lines of two containers stand side by side, in the order of one clock, and go on to come.
+func TestLogsSideBySide(t *testing.T) {
+	s := space(t)
+	s.Create(e2e.NewPod("web", e2e.Named("front", e2e.Sh("echo begun in front; "+e2e.Idle)), e2e.Named("back", e2e.Sh("echo begun in back; "+e2e.Idle))))
+	s.WaitReady("web")
+	tab := open(t, s)
+	tab.View("pod/logs", s, "web")
+	tab.Sees("begun in front", "begun in back")
+	tab.Click("Side by side")
+	for _, words := range []string{"front asks", "back answers", "front thanks"} {
+		container, _, _ := strings.Cut(words, " ")
+		s.Kubectl("exec", "web", "-c", container, "--", "sh", "-c", "echo '"+words+"' > /proc/1/fd/1")
+		tab.Sees(words)
+	}
+	left := func(words string) string {
+		return `[...document.querySelectorAll(".in-column")].find((e) => e.innerText.includes("` + words + `")).getBoundingClientRect().left`
+	}
+	if !Get[bool](tab, left("front asks")+` === `+left("front thanks")+` && `+left("front asks")+` + 100 < `+left("back answers")) {
+		t.Error("the lines do not stand in columns of their containers")
+	}
+	if head := tab.Text(".log-head"); strings.Join(strings.Fields(head), " ") != "Time front back" {
+		t.Errorf("the columns are called %q", head)
+	}
+	order := Get[string](tab, `[...document.querySelectorAll(".in-column")].slice(-3).map((e) => e.innerText).join(" / ")`)
+	if want := "front: front asks / back: back answers / front: front thanks"; order != want {
+		t.Errorf("the last lines are %q, want %q", order, want)
+	}
 }
