@@ -148,6 +148,7 @@ func TestSmallScreen(t *testing.T) {
 	for _, view := range []struct{ path, shows string }{
 		{"/ui/pods", name}, {"/ui/pods?namespace=" + s.Namespace, name}, {"/ui/workloads?namespace=" + s.Namespace, name}, {"/ui/services", "kubernetes"},
 		{"/ui/nodes", "Memory"}, {"/ui/pod" + at, "Conditions"}, {"/ui/pod/logs" + at, "long"}, {"/ui/pod/shell" + at, "Shell in"},
+		{"/ui/pod/files" + at, "the kernel's"}, {"/ui/pod/files" + at + "&show=changed", "were looked at"},
 	} {
 		tab.Go(view.path)
 		tab.Sees(view.shows)

@@ -67,7 +67,7 @@ func TestLogsSideBySide(t *testing.T) {
 	if head := tab.Text(".log-head"); strings.Join(strings.Fields(head), " ") != "Time front back" {
 		t.Errorf("the columns are called %q", head)
 	}
-	order := Get[string](tab, `[...document.querySelectorAll(".in-column")].slice(-3).map((e) => e.innerText).join(" / ")`)
+	order := Get[string](tab, `[...document.querySelectorAll(".in-column")].slice(-3).map((e) => e.textContent).join(" / ")`)
 	if want := "front: front asks / back: back answers / front: front thanks"; order != want {
 		t.Errorf("the last lines are %q, want %q", order, want)
 	}

@@ -42,7 +42,7 @@ func TestSignInByLink(t *testing.T) {
 		{"/ui/pods", "web"}, {"/ui/pods?namespace=" + s.Namespace, "web"}, {"/ui/workloads", "web"}, {"/ui/services", "kubernetes"},
 		{"/ui/nodes", "Memory"}, {"/ui/pod?namespace=" + s.Namespace + "&name=web", "Conditions"},
 		{"/ui/pod/logs?namespace=" + s.Namespace + "&name=web", "hello"},
-		{"/ui/pod/shell?namespace=" + s.Namespace + "&name=web", "Shell in main"},
+		{"/ui/pod/shell?namespace=" + s.Namespace + "&name=web", "Shell in main"}, {"/ui/pod/files?namespace=" + s.Namespace + "&name=web", "the kernel's"},
 	} {
 		tab.Go(view.path)
 		tab.Sees(view.shows)

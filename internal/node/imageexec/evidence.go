@@ -17,6 +17,7 @@ type knownState struct {
 	State     string    `json:"state"` // running, exited, unknown
 	Image     string    `json:"image"`
 	ImageID   string    `json:"imageID,omitempty"`
+	CreatedAt time.Time `json:"createdAt,omitzero"`
 	StartedAt time.Time `json:"startedAt,omitzero"`
 
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
@@ -30,7 +31,7 @@ type knownState struct {
 // statusJSON makes status.json of a container.
 func statusJSON(c shown) ([]byte, error) {
 	e := knownState{Name: c.Name, Type: c.Kind.Label(), ID: c.ID, Attempt: c.Attempt, State: "running", Image: c.Image,
-		ImageID: c.ImageID, StartedAt: c.StartedAt.UTC(), Reason: c.Reason, Message: c.Message}
+		ImageID: c.ImageID, CreatedAt: c.CreatedAt.UTC(), StartedAt: c.StartedAt.UTC(), Reason: c.Reason, Message: c.Message}
 	switch {
 	case c.Lost:
 		e.State = "unknown"

@@ -5,6 +5,7 @@ package imageexec
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -13,6 +14,7 @@ import (
 func TestEvidence(t *testing.T) {
 	c := exited("m1", "main", 4, 137)
 	c.Reason, c.Message, c.Image = "OOMKilled", "no memory", "app:1"
+	c.CreatedAt = c.StartedAt.Add(-time.Second)
 	got, err := statusJSON(shown{Name: "main", Kind: podspec.Main, Container: c})
 	if err != nil {
 		t.Fatal(err)
@@ -24,6 +26,7 @@ func TestEvidence(t *testing.T) {
   "attempt": 4,
   "state": "exited",
   "image": "app:1",
+  "createdAt": "2026-11-20T11:59:59Z",
   "startedAt": "2026-11-20T12:00:00Z",
   "finishedAt": "2026-11-20T12:01:00Z",
   "exitCode": 137,

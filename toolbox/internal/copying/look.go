@@ -25,7 +25,7 @@ type question struct {
 	With *other    `json:"with,omitempty"` // compare: what with
 	From int64     `json:"from,omitempty"` // read: the first byte
 	Most int64     `json:"most,omitempty"` // read: how many bytes at most
-	Then time.Time `json:"since,omitzero"` // changed: since when; else since the container started
+	Then time.Time `json:"since,omitzero"` // changed: since when; else since the container was made
 	Name string    `json:"name,omitempty"` // put: the file's name in the folder at Path, escaped
 	Size int64     `json:"size,omitempty"` // put: how many bytes come
 	Data []byte    `json:"data,omitempty"` // put: the next bytes, in a line of their own

@@ -239,7 +239,7 @@ func TestLookChanged(t *testing.T) {
 	q := `{"do":"changed","root":"root","path":"/","since":"` + since.UTC().Format(time.RFC3339Nano) + `"}`
 	known := filepath.Join(base, ".wherry", "root")
 	if err := errorsOf(os.MkdirAll(known, 0o755), os.WriteFile(filepath.Join(known, "status.json"),
-		[]byte(`{"attempt":3,"state":"exited","startedAt":"`+since.UTC().Format(time.RFC3339Nano)+`"}`), 0o644)); err != nil {
+		[]byte(`{"attempt":3,"state":"exited","createdAt":"`+since.UTC().Format(time.RFC3339Nano)+`"}`), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range []string{q, `{"do":"changed","root":"root","path":"/"}`} {

@@ -88,7 +88,7 @@ func kindOf(mode uint32) string {
 type run struct {
 	Attempt   uint32    `json:"attempt"`
 	State     string    `json:"state"` // running, exited, unknown
-	StartedAt time.Time `json:"startedAt,omitzero"`
+	CreatedAt time.Time `json:"createdAt,omitzero"`
 }
 
 // runOf reads what is known of a container; ok is false if nothing is.

@@ -19,7 +19,7 @@ const (
 	mostTime = 30 * time.Second
 	// mostDeep is how deep folders are gone into.
 	mostDeep = 128
-	// tick is by how much a file's time may be behind the clock that told when a container was started.
+	// tick is by how much a file's time may be behind the clock that told when a container was made.
 	tick = 10 * time.Millisecond
 )
 
@@ -75,8 +75,8 @@ func (l *looker) changed(q question) (a answer, err error) {
 	defer r.close()
 	if q.Then.IsZero() {
 		known, _ := l.runOf(q.Root)
-		if q.Then = known.StartedAt; q.Then.IsZero() {
-			return a, fmt.Errorf("it is not known here when container %s started", q.Root)
+		if q.Then = known.CreatedAt; q.Then.IsZero() {
+			return a, fmt.Errorf("it is not known here when container %s was made", q.Root)
 		}
 	}
 	fd, err := r.open(at, unix.O_RDONLY|unix.O_DIRECTORY)
@@ -103,6 +103,7 @@ func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
 		e, err := entryOf(fd, name)
 		at := path.Join(where, name)
 		if err != nil || e.Mount || hiddenByKernel(at) {
+			any = any || e.Mount // the folder was made for it
 			continue
 		}
 		e.Name = path.Join(below, e.Name)
