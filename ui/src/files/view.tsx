@@ -55,7 +55,7 @@ function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const talk = useTalk(place, uid, turn);
   const transfers = useTransfers(place);
   const to = (change: Record<string, string | undefined>) => href("pod/files", { namespace, name, container, path: path === "/" ? undefined : path, with: other || undefined, show: show || undefined, file: isFile ? "1" : undefined, ...change });
-  const place1 = (p: string, e: Entry, root = container) => to({ container: root, path: p, file: e.folder ? undefined : "1", show: undefined, with: root === container ? other || undefined : undefined });
+  const fileHref = (p: string, e: Entry, root = container) => to({ container: root, path: p, file: e.folder ? undefined : "1", show: undefined, with: root === container ? other || undefined : undefined });
   const running = boxes.find((b) => b.spec.name === container);
   const list = useAnswer(talk, !isFile && !other && show === "" && container ? { do: "list", root: container, path } : null);
   if (!container) {
@@ -78,13 +78,13 @@ function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
       <WhichRun box={running} talk={talk} turn={turn} anew={() => setTurn((n) => n + 1)} />
       <Transfers list={transfers.list} forget={transfers.forget} />
       {isFile && <FileView key={path + other} talk={talk} root={container} path={path} other={other} />}
-      {!isFile && other && <Compare talk={talk} root={container} path={path} other={other} hrefOf={place1} />}
-      {!isFile && !other && show === "changed" && <Changed talk={talk} root={container} path={path} hrefOf={place1} />}
+      {!isFile && other && <Compare talk={talk} root={container} path={path} other={other} hrefOf={fileHref} />}
+      {!isFile && !other && show === "changed" && <Changed talk={talk} root={container} path={path} hrefOf={fileHref} />}
       {list.problem && <Refused problem={list.problem} what={`${shown(path)} of ${container} cannot be shown`} />}
       {list.answer && list.answer.more && <p class="note">{list.answer.more}.</p>}
       {list.answer?.notes.slice(0, 10).map((n) => <p key={n} class="note">{n}</p>)}
       {list.answer && (
-        <Folder answer={list.answer} path={path} hrefOf={(e) => place1(join(path, e.name), e)} open={(e) => go(place1(join(path, e.name), e))}
+        <Folder answer={list.answer} path={path} hrefOf={(e) => fileHref(join(path, e.name), e)} open={(e) => go(fileHref(join(path, e.name), e))}
           up={() => go(to({ path: parent(path) }))} download={(e) => transfers.get(container, join(path, e.name), e.name, e.folder)} />
       )}
       {!isFile && !other && show === "" && !list.answer && !list.problem && <p class="pad dim" role="status">Opening the container's files …</p>}
