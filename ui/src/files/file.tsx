@@ -71,7 +71,7 @@ function Compared({ one, two, names, path }: { one: Answer; two: Answer; names: 
         {cut && !alike ? `; only the first ${bytes(mostShown)} of each were compared` : ""}</p>
       {rows && !alike && (
         <pre class="file-text diff" tabIndex={0} aria-label="Differences">
-          {rows.map((r, i) => <span key={i} class={`diff-${signs[r.sign]}`}>{r.sign} {r.text}{"\n"}</span>)}
+          {rows.map((r, i) => <span key={i} class={`diff-${signs[r.sign]}`}>{`${r.sign} ${r.text}`}</span>)}
         </pre>
       )}
     </div>
