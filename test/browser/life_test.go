@@ -71,7 +71,7 @@ func TestRunsBesideEachOther(t *testing.T) {
 	s.WaitRestarts("web", "front", 1)
 	tab := open(t, s)
 	tab.View("pod", s, "web")
-	tab.Sees("front: run 2 beside run 1")
+	tab.Until("compare the last two runs", `/front: run \d+ beside run \d+/.test(document.querySelector(".runs")?.innerText)`)
 	tab.ClickOn(`document.querySelector(".runs summary")`)
 	tab.Sees("ran for", "created and started in", "exit 3")
 }
