@@ -60,7 +60,8 @@ func lockFolder(dir string) (*lock, error) {
 		}
 		return nil, inUse(dir)
 	}
-	// Who holds it is for words to users. What could make room must not fail for want of it: a purge, a start that evicts.
+	// Who holds it is for words to users. What could make room must not fail for want of it: a purge, a start that
+	// evicts.
 	if err := writeHolder(f, strconv.Itoa(os.Getpid())); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		f.Close()
 		return nil, folderRefusal(dir, err)
@@ -86,8 +87,8 @@ func holderLives(dir string) bool {
 	return ok && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// writeHolder writes who holds the lock, or "" for nobody, over what was there. The file keeps its size, and with it the
-// room that it has: on a full disk it would not get any again.
+// writeHolder writes who holds the lock, or "" for nobody, over what was there. The file keeps its size, and with it
+// the room that it has: on a full disk it would not get any again.
 func writeHolder(f *os.File, pid string) error {
 	_, err := f.WriteAt(fmt.Appendf(nil, "%-20s\n", pid), 0)
 	return err

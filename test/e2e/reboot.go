@@ -66,7 +66,8 @@ func (s *Server) LoseNetwork() error {
 	return f.unplug()
 }
 
-// Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors), "resolver".
+// Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors),
+// "resolver".
 func (s *Server) Processes(kind string) ([]int, error) {
 	f := footprint{dataDir: s.DataDir}
 	texts := []string{f.dataDir + "/", f.cgroupRoot()}

@@ -21,10 +21,11 @@ func calls() map[string]string {
 		"os.WriteFile", "os.Rename", "os.Remove", "os.RemoveAll", "os.Mkdir", "os.MkdirAll", "os.Symlink", "os.Link",
 		"os.Truncate", "os.Chmod", "os.Chown", "os.Lchown",
 		"unix.Mount", "unix.Unmount", "unix.MoveMount", "unix.MountSetattr", "unix.Renameat2", "unix.Mkdirat",
-		"unix.Mkfifo", "unix.Mknod", "unix.Unlinkat", "unix.Rmdir", "unix.Kill", "unix.PidfdSendSignal", "syscall.Mkfifo", "syscall.Mount", "syscall.Unmount",
-		"netlink.LinkAdd", "netlink.LinkDel", "netlink.LinkModify", "netlink.LinkSetUp", "netlink.LinkSetMaster",
-		"netlink.LinkSetNsFd", "netlink.AddrAdd", "netlink.AddrReplace", "netlink.RouteAdd", "netlink.RouteReplace",
-		"netlink.NeighSet", "mount.All", "mount.UnmountAll", "mount.UnmountRecursive", "mount.Unmount",
+		"unix.Mkfifo", "unix.Mknod", "unix.Unlinkat", "unix.Rmdir", "unix.Kill", "unix.PidfdSendSignal",
+		"syscall.Mkfifo", "syscall.Mount", "syscall.Unmount", "netlink.LinkAdd", "netlink.LinkDel",
+		"netlink.LinkModify", "netlink.LinkSetUp", "netlink.LinkSetMaster", "netlink.LinkSetNsFd", "netlink.AddrAdd",
+		"netlink.AddrReplace", "netlink.RouteAdd", "netlink.RouteReplace", "netlink.NeighSet", "mount.All",
+		"mount.UnmountAll", "mount.UnmountRecursive", "mount.Unmount",
 	} {
 		out[name] = onlyError
 	}
@@ -41,7 +42,8 @@ type method struct {
 // methods are those methods, by name.
 func methods() map[string][]method {
 	out := map[string][]method{"Sync": {{in: "localvolume", result: onlyError}}}
-	for _, in := range []string{"runtime/network", "netpolicy/tables", "serviceproxy/tables"} { // of nftables.Conn: the whole batch
+	// of nftables.Conn: the whole batch
+	for _, in := range []string{"runtime/network", "netpolicy/tables", "serviceproxy/tables"} {
 		out["Flush"] = append(out["Flush"], method{in: in, result: onlyError})
 	}
 	for _, name := range []string{"setProject", "limit"} { // of quotas

@@ -5,8 +5,8 @@ package main
 // module is the module whose sources are rewritten; places in it are named without it.
 const module = "github.com/wherryproject/wherry/"
 
-// ours are the packages of the server, of the CNI plug-in and of the shim, as `go list` takes them. TestNothingIsLeftOut
-// knows of any that is forgotten.
+// ours are the packages of the server, of the CNI plug-in and of the shim, as `go list` takes them.
+// TestNothingIsLeftOut knows of any that is forgotten.
 func ours() []string {
 	return []string{
 		"./internal/api/...", "./internal/audit/...", "./internal/backup/...", "./internal/controllers/...",
