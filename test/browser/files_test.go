@@ -111,7 +111,7 @@ func TestUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.Do(chromedp.SetUploadFiles(chromedp.CSS(`input[type=file]`), []string{file}))
-	tab.Sees("There is a app.conf already")
+	tab.Sees("app.conf is there already")
 	tab.Click("Replace it")
 	tab.Sees("1.1 MiB written to /srv")
 	if out := s.Kubectl("exec", "web", "--", "sh", "-c", "wc -c < /srv/app.conf; tail -n1 /srv/app.conf").Out; strings.Join(strings.Fields(out), " ") != "1200000 new" {

@@ -31,7 +31,8 @@ type knownState struct {
 // statusJSON makes status.json of a container.
 func statusJSON(c shown) ([]byte, error) {
 	e := knownState{Name: c.Name, Type: c.Kind.Label(), ID: c.ID, Attempt: c.Attempt, State: "running", Image: c.Image,
-		ImageID: c.ImageID, CreatedAt: c.CreatedAt.UTC(), StartedAt: c.StartedAt.UTC(), Reason: c.Reason, Message: c.Message}
+		ImageID: c.ImageID, CreatedAt: c.CreatedAt.UTC(), StartedAt: c.StartedAt.UTC(), Reason: c.Reason,
+		Message: c.Message}
 	switch {
 	case c.Lost:
 		e.State = "unknown"

@@ -37,14 +37,14 @@ func (r *root) openFile(at string) (*os.File, entry, error) {
 		return nil, e, &fs.PathError{Op: "look at", Path: at, Err: err}
 	}
 	if e.Kind != "f" {
-		return nil, e, fmt.Errorf("%s is no file with contents", at)
+		return nil, e, fmt.Errorf("%s is not a file with contents", at)
 	}
 	// Somebody may put a pipe in its place now: that does not keep us waiting.
 	if fd, err = r.open(at, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); err != nil {
 		return nil, e, &fs.PathError{Op: "open", Path: at, Err: err}
 	}
 	if e, err = entryOfOpen(fd); err == nil && e.Kind != "f" {
-		err = errors.New("it is no file with contents any more")
+		err = errors.New("it is not a file with contents any more")
 	}
 	if err != nil {
 		unix.Close(fd)

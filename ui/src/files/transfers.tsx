@@ -95,7 +95,7 @@ export function Upload({ files, put }: UploadProperties) {
       <button type="button" onClick={() => field.current?.click()}>Upload …</button>
       {asked && (
         <span class="ask" role="alert">
-          There is a {asked.name} already.
+          {asked.name} is there already.
           <button type="button" onClick={() => { put(asked); ask(null); }}>Replace it</button>
           <button type="button" class="quiet" onClick={() => ask(null)}>Keep it</button>
         </span>
