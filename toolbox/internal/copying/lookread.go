@@ -65,14 +65,19 @@ func entryOfOpen(fd int) (e entry, err error) {
 		device: uint64(unix.Mkdev(st.Dev_major, st.Dev_minor)), inode: st.Ino}, nil
 }
 
-// read tells a part of a file.
-func (l *looker) read(q question) (a answer, err error) {
+// open opens the file that is asked about.
+func (l *looker) open(q question) (*os.File, entry, error) {
 	r, at, err := l.within(q.Root, q.Path)
 	if err != nil {
-		return a, err
+		return nil, entry{}, err
 	}
 	defer r.close()
-	f, e, err := r.openFile(at)
+	return r.openFile(at)
+}
+
+// read tells a part of a file.
+func (l *looker) read(q question) (a answer, err error) {
+	f, e, err := l.open(q)
 	if err != nil {
 		return a, err
 	}
@@ -96,12 +101,7 @@ func (s lines) Write(data []byte) (int, error) { return len(data), s.l.say(answe
 
 // send tells all of a file, piece by piece.
 func (l *looker) send(q question) (a answer, err error) {
-	r, at, err := l.within(q.Root, q.Path)
-	if err != nil {
-		return a, err
-	}
-	defer r.close()
-	f, e, err := r.openFile(at)
+	f, e, err := l.open(q)
 	if err != nil {
 		return a, err
 	}
@@ -112,7 +112,7 @@ func (l *looker) send(q question) (a answer, err error) {
 	// Not more than it had: a log that is written all the time would never end.
 	n, err := io.CopyBuffer(lines{l}, struct{ io.Reader }{io.LimitReader(f, e.Size)}, make([]byte, piece))
 	if err == nil && n < e.Size {
-		err = fmt.Errorf("%s became shorter while it was read: %d of %d bytes came", at, n, e.Size)
+		err = fmt.Errorf("%s became shorter while it was read: %d of %d bytes came", f.Name(), n, e.Size)
 	}
 	return a, err
 }
