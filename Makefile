@@ -199,17 +199,17 @@ KINDS ?= embedded,external,disk,clock
 .PHONY: chaos
 chaos: build ## Let everything die under 30 pods for CHAOS (default 20m), divided among KINDS of storms (root)
 	@tools/setup.sh containerd busybox
-	CHAOS=$(CHAOS) CHAOS_KINDS=$(KINDS) go test -count=1 -timeout 24h -v ./test/chaos
+	CHAOS=$(CHAOS) CHAOS_KINDS=$(KINDS) go test -vet=off -count=1 -timeout 24h -v ./test/chaos
 
 SOAK ?= 20m
 .PHONY: soak
 soak: build ## Roll, scale and delete 500 Deployments with Services at random for SOAK (default 20m) by 8 clients; nothing is left then (root)
 	@tools/setup.sh busybox
-	SOAK=$(SOAK) go test -count=1 -timeout 24h -v ./test/soak
+	SOAK=$(SOAK) go test -vet=off -count=1 -timeout 24h -v ./test/soak
 
 .PHONY: failpoints
 failpoints: bin/.failpoints/wherry ## Let a server die, and fail, at every place where it changes something (FAILPOINTS=40s FAILPOINTS_SEED=1: a portion; root)
-	FAILPOINTS=$(or $(FAILPOINTS),all) go test -count=1 -timeout 1h -v ./test/failpoints
+	FAILPOINTS=$(or $(FAILPOINTS),all) go test -vet=off -count=1 -timeout 1h -v ./test/failpoints
 
 .PHONY: bin/.failpoints/wherry
 bin/.failpoints/wherry: helpers

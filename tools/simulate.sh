@@ -13,7 +13,7 @@ first=${FIRST:-1}
 export out=$PWD/bin/simulate
 rm -rf "$out"
 mkdir -p "$out"
-go test -c -o "$out/test" ./test/simulate || exit 1
+go test -vet=off -c -o "$out/test" ./test/simulate || exit 1
 
 # world runs one world. One that fails does so once more: not all seeds reproduce their world, and what does not fail twice is told, but does
 # not refuse a change that may have nothing to do with it (docs/decisions/042-what-refuses-a-change.md).

@@ -130,7 +130,8 @@ func (f *fuzzer) build(ctx context.Context, folder string) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(f.binaries, strings.ReplaceAll(folder, "/", "-")+".test")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", instrumented, "-ldflags=-s -w", "-o", binary, "./"+within)
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", instrumented, "-ldflags=-s -w", "-o", binary,
+		"./"+within)
 	cmd.Dir = at
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, text)
