@@ -248,7 +248,7 @@ lint: vet fmt-check deadcode ## All static checks
 
 # Checkers hold what they know until they end: to look for garbage often finds little. Less of that is a quarter of their time.
 vet: export GOGC := 400
-vet: export GOMEMLIMIT := 4GiB
+vet: export GOMEMLIMIT := 10GiB
 
 .PHONY: vet
 vet: helpers ## The analyzers of go vet and staticcheck on all our packages (tools/lint)
