@@ -51,11 +51,11 @@ cross() {
 	cc=$(compiler "$arch")
 	command -v "$cc" >/dev/null || { echo "images.sh: $cc is not here: install gcc-aarch64-linux-gnu or the like, or name the architectures with make images ARCHS=$own" >&2; return 1; }
 	mkdir -p "$to"
-	(cd toolbox && GOARCH=$arch go build -ldflags '-s -w' -o "$to/toolbox" .)
+	(cd toolbox && GOARCH=$arch go build -ldflags '-s -w -X=runtime.godebugDefault=disablethp=1' -o "$to/toolbox" .)
 	TOOLBOX_ARCH=$arch TOOLBOX_LIST=bin/.helpers/toolbox tools/toolbox-image.sh "$to/toolbox" "$to/toolbox.tar"
 	GOARCH=$arch CGO_ENABLED=1 CC=$cc PKG_CONFIG_LIBDIR=$(libraries "$arch") go build -o "$to/runc" \
 		-tags 'seccomp netgo osusergo urfave_cli_no_docs' -ldflags '-s -w -extldflags -static' github.com/opencontainers/runc
-	GOARCH=$arch go build -o "$to/wherry-session" -ldflags '-s -w' ./cmd/wherry-session
+	GOARCH=$arch go build -o "$to/wherry-session" -ldflags '-s -w -X=runtime.godebugDefault=disablethp=1' ./cmd/wherry-session
 	"$cc" -static -Os -s -Wall -Wextra -o "$to/wherry-first" internal/hostdebug/first/first.c
 	local program
 	for program in runc wherry-first wherry-session; do go run ./tools/pack -o "$to/$program.zst" "$to/$program"; done

@@ -12,6 +12,8 @@ IMAGES      := $(addprefix $(HELPERS_DIR)/,pause.tar toolbox.tar)
 HELPERS     := $(patsubst $(HELPERS_OBJ)/%,$(HELPERS_DIR)/%.zst,$(PROGRAMS)) $(IMAGES)
 
 HELPER_LDFLAGS := -s -w
+# Of programs that run many at a time, or within a debug session's limit of memory (docs/decisions/084-small-pages-for-small-programs.md).
+SMALL_LDFLAGS  := $(HELPER_LDFLAGS) -X=runtime.godebugDefault=disablethp=1
 
 # sources are the files of this repository that a program is made of, wherever they are: $(call sources,FOLDER OF ITS MODULE,PACKAGE).
 # A prerequisite with two dollar signs is expanded only when its target's turn has come: nobody else waits for that.
@@ -40,15 +42,15 @@ $(HELPERS_OBJ)/containerd-shim-runc-v2: go.mod internal/runtime/helpers.mk
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	@touch $@
 
-$(HELPERS_OBJ)/wherry-shim: go.mod $$(call sources,.,./cmd/wherry-shim)
-	CGO_ENABLED=0 go build -o $@ -trimpath -tags no_grpc -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-shim
+$(HELPERS_OBJ)/wherry-shim: go.mod internal/runtime/helpers.mk $$(call sources,.,./cmd/wherry-shim)
+	CGO_ENABLED=0 go build -o $@ -trimpath -tags no_grpc -ldflags '$(SMALL_LDFLAGS)' ./cmd/wherry-shim
 	@touch $@
 
 $(HELPERS_OBJ)/containerd-shim-wherry-v1: $(wildcard internal/shim/front/*.[ch])
 	@mkdir -p $(@D)
 	gcc -static -Os -s -Wall -Wextra -Wno-implicit-fallthrough -o $@ $(filter %.c,$^)
 
-$(HELPERS_OBJ)/wherry-cni: go.mod $$(call sources,.,./cmd/wherry-cni)
+$(HELPERS_OBJ)/wherry-cni: go.mod internal/runtime/helpers.mk $$(call sources,.,./cmd/wherry-cni)
 	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-cni
 	@touch $@
 
@@ -57,8 +59,8 @@ $(HELPERS_OBJ)/wherry-first: internal/hostdebug/first/first.c
 	gcc -static -Os -s -Wall -Wextra -o $@ $<
 
 # It is rebuilt with what it is made of, which carries none of the helpers.
-$(HELPERS_OBJ)/wherry-session: go.mod $$(call sources,.,./cmd/wherry-session)
-	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-session
+$(HELPERS_OBJ)/wherry-session: go.mod internal/runtime/helpers.mk $$(call sources,.,./cmd/wherry-session)
+	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(SMALL_LDFLAGS)' ./cmd/wherry-session
 	@touch $@
 
 # Programs are carried compressed (docs/decisions/067-helper-programs-are-compressed.md).
@@ -74,9 +76,9 @@ $(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $$(call sources,.,./tools/mkimage
 	go run ./tools/mkimage -o $@ -ref wherry.dev/pause:build -file $<=/pause -entrypoint /pause -user 65535:65535
 
 # The debug image's program is a module of its own: what it is made of is none of wherry's.
-$(HELPERS_OBJ)/toolbox: toolbox/go.mod toolbox/go.sum $$(call sources,toolbox,.)
+$(HELPERS_OBJ)/toolbox: toolbox/go.mod toolbox/go.sum internal/runtime/helpers.mk $$(call sources,toolbox,.)
 	@mkdir -p $(@D)
-	cd toolbox && CGO_ENABLED=0 go build -o ../$@ -trimpath -ldflags '$(HELPER_LDFLAGS)' .
+	cd toolbox && CGO_ENABLED=0 go build -o ../$@ -trimpath -ldflags '$(SMALL_LDFLAGS)' .
 	@touch $@
 
 $(HELPERS_DIR)/toolbox.tar: $(HELPERS_OBJ)/toolbox tools/toolbox-image.sh LICENSE $$(call sources,.,./tools/mkimage)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -31,30 +32,35 @@ func (k *kit) evicted(name string, message ...string) *corev1.Pod {
 			k.t.Errorf("pod %s: message %q lacks %q", name, p.Status.Message, m)
 		}
 	}
-	if c := podCondition(p, corev1.DisruptionTarget); c == nil || c.Status != corev1.ConditionTrue || c.Reason != "TerminationByKubelet" {
+	if c := podCondition(p, corev1.DisruptionTarget); c == nil || c.Status != corev1.ConditionTrue ||
+		c.Reason != "TerminationByKubelet" {
 		k.t.Errorf("pod %s: condition DisruptionTarget is %+v", name, c)
 	}
 	k.WaitEvent(name, "Evicted", message[0])
 	return p
 }
 
-// TestEvictionLimits: PL-13 a pod that has more on disk than its emptyDir, its container or it as a whole may is evicted, with the
-// documented messages; EC-18 what its debug containers write counts, and is named; others stay.
+// TestEvictionLimits: PL-13 a pod that has more on disk than its emptyDir, its container or it as a whole may is
+// evicted, with the documented messages; EC-18 what its debug containers write counts, and is named; others stay.
 func TestEvictionLimits(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	fill := func(at string) string { return "dd if=/dev/zero of=" + at + "/f bs=1M count=8 && IDLE" }
-	k.up("metadata: {name: stays}\nspec: {containers: [{name: c, command: [sh, -c, '" + fill("/v") + "'], volumeMounts: [{name: v, mountPath: /v}], " +
+	k.up("metadata: {name: stays}\nspec: {containers: [{name: c, command: [sh, -c, '" + fill("/v") +
+		"'], volumeMounts: [{name: v, mountPath: /v}], " +
 		"resources: {limits: {ephemeral-storage: 64Mi}}}], volumes: [{name: v, emptyDir: {sizeLimit: 32Mi}}]}")
 	k.up("metadata: {name: debugged}\nspec: {containers: [{name: c, command: [sh, -c, IDLE], resources: {limits: {ephemeral-storage: 4Mi}}}]}")
 	k.debugger("debugged", "dbg", strings.ReplaceAll(fill("/tmp"), "IDLE", Idle))
-	k.pod("metadata: {name: volume}\nspec: {containers: [{name: c, command: [sh, -c, '" + fill("/v") + "'], volumeMounts: [{name: v, mountPath: /v}]}], " +
+	k.pod("metadata: {name: volume}\nspec: {containers: [{name: c, command: [sh, -c, '" + fill("/v") +
+		"'], volumeMounts: [{name: v, mountPath: /v}]}], " +
 		"volumes: [{name: v, emptyDir: {sizeLimit: 1Mi}}]}")
-	k.pod("metadata: {name: container}\nspec: {containers: [{name: c, command: [sh, -c, '" + fill("/tmp") + "'], resources: {limits: {ephemeral-storage: 4Mi}}}, " +
+	k.pod("metadata: {name: container}\nspec: {containers: [{name: c, command: [sh, -c, '" + fill("/tmp") +
+		"'], resources: {limits: {ephemeral-storage: 4Mi}}}, " +
 		"{name: d, command: [sh, -c, IDLE], resources: {limits: {ephemeral-storage: 100Mi}}}]}")
 	k.evicted("volume", `Usage of EmptyDir volume "v" exceeds the limit "1Mi".`)
 	k.evicted("container", `Container c exceeded its local ephemeral storage limit "4Mi".`)
-	k.evicted("debugged", "Pod ephemeral local storage usage exceeds the total limit of containers 4Mi.", "Debug container dbg was using 8")
+	k.evicted("debugged", "Pod ephemeral local storage usage exceeds the total limit of containers 4Mi.",
+		"Debug container dbg was using 8")
 	k.Kubectl("describe", "pod", "volume").Has("Evicted", `Usage of EmptyDir volume "v" exceeds the limit "1Mi".`)
 	if p := k.Get("stays"); p.Status.Phase != corev1.PodRunning {
 		t.Errorf("the pod within its limits is %s: %s", p.Status.Phase, p.Status.Message)
@@ -82,7 +88,8 @@ func (k *kit) nodeIs(kind corev1.NodeConditionType, taint string, want corev1.Co
 	if is(n) {
 		return
 	}
-	w, err := nodes.Watch(k.ctx(), metav1.ListOptions{FieldSelector: "metadata.name=" + k.Server.NodeName, ResourceVersion: n.ResourceVersion})
+	w, err := nodes.Watch(k.ctx(), metav1.ListOptions{FieldSelector: "metadata.name=" + k.Server.NodeName,
+		ResourceVersion: n.ResourceVersion})
 	k.must(err)
 	defer w.Stop()
 	for e := range w.ResultChan() {
@@ -101,9 +108,9 @@ func (k *kit) restart(args ...string) {
 	k.again()
 }
 
-// TestEvictionMemory: PL-13 when memory is short, who uses more than requested goes first, with a message that says who used how
-// much, also its debug containers (EC-18); the node has the condition and the taint; new best-effort pods are turned away; when it
-// is over the node is as before.
+// TestEvictionMemory: PL-13 when memory is short, who uses more than requested goes first, with a message that says who
+// used how much, also its debug containers (EC-18); the node has the condition and the taint; new best-effort pods are
+// turned away; when it is over the node is as before.
 func TestEvictionMemory(t *testing.T) {
 	t.Parallel()
 	k := kitOn(t, own(t))
@@ -113,8 +120,14 @@ func TestEvictionMemory(t *testing.T) {
 	k.debugger("hog", "dbg", Idle)
 
 	k.restart("--eviction-hard", "memory.available<99%", "--eviction-pressure-transition-period", "1s")
-	k.evicted("hog", "The node was low on resource: memory. Threshold quantity: 99%, available: ", "Container c was using 6", "request is 0, has larger consumption of memory.",
-		"Debug container dbg was using")
+	hog := k.evicted("hog", "The node was low on resource: memory. Threshold quantity: 99%, available: ",
+		"Container c was using ", "request is 0, has larger consumption of memory.", "Debug container dbg was using")
+	_, used, _ := strings.Cut(hog.Status.Message, "Container c was using ")
+	used, _, _ = strings.Cut(used, ",")
+	// with what Go takes for itself
+	if q, err := resource.ParseQuantity(used); err != nil || q.Value() < 64<<20 || q.Value() > 96<<20 {
+		t.Errorf("%q of memory, want 64Mi and a little: %s", used, hog.Status.Message)
+	}
 	k.nodeIs(corev1.NodeMemoryPressure, "node.kubernetes.io/memory-pressure", corev1.ConditionTrue)
 	if k.before("modest", "hog") {
 		t.Error("the pod within its request was evicted before the other")
@@ -125,7 +138,8 @@ func TestEvictionMemory(t *testing.T) {
 	bound.Spec.NodeName = k.Server.NodeName
 	k.Create(bound)
 	p := k.WaitPhase("bound", corev1.PodFailed)
-	if p.Status.Reason != "Evicted" || p.Status.Message != "Pod was rejected: The node had condition: [MemoryPressure]. " {
+	if p.Status.Reason != "Evicted" ||
+		p.Status.Message != "Pod was rejected: The node had condition: [MemoryPressure]. " {
 		t.Errorf("a pod that came under pressure: %s: %q", p.Status.Reason, p.Status.Message)
 	}
 	m := k.metrics("/api/v1/nodes/" + k.Server.NodeName + "/proxy/metrics")
@@ -150,13 +164,13 @@ func onSmallDisk(t *testing.T, size string, args ...string) *Server {
 	return own(t, ServerOptions{Disk: size, Args: args})
 }
 
-// TestEvictionDisk: PL-13 on a disk that gets full what ended pods left goes first, then the pod that has written most; the images of
-// the others, and those that no registry has, stay. New pods are refused while it lasts.
-// ATTACK C15.
+// TestEvictionDisk: PL-13 on a disk that gets full what ended pods left goes first, then the pod that has written most;
+// the images of the others, and those that no registry has, stay. New pods are refused while it lasts. ATTACK C15.
 func TestEvictionDisk(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
-	k := inDefault(t, onSmallDisk(t, "1200m", "--eviction-hard", "nodefs.available<50%", "--eviction-pressure-transition-period", "1s"))
+	k := inDefault(t, onSmallDisk(t, "1200m", "--eviction-hard", "nodefs.available<50%",
+		"--eviction-pressure-transition-period", "1s"))
 	k.ran("metadata: {name: dead}\nspec: {restartPolicy: Never, containers: [{name: c, command: [sh, -c, 'echo last words; exit 3']}]}")
 	k.up("metadata: {name: quiet}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
 	k.pod("metadata: {name: writer}\nspec: {containers: [{name: c, command: [sh, -c, 'sleep 1; dd if=/dev/zero of=/v/f bs=1M count=500; IDLE'], " +

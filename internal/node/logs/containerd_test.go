@@ -30,9 +30,9 @@ const childMark = "WHERRY_LOGS_TEST_CHILD"
 
 const linesImage = "wherry.dev/lines:test"
 
-// The embedded containerd writes, is told to reopen again and again, and is followed meanwhile: no line is lost or comes
-// twice, and the end is noticed at once. It runs in a process of its own, for containerd leaves goroutines that only the end
-// of the process ends.
+// The embedded containerd writes, is told to reopen again and again, and is followed meanwhile: no line is lost or
+// comes twice, and the end is noticed at once. It runs in a process of its own, for containerd leaves goroutines that
+// only the end of the process ends.
 func TestPL09OnEmbeddedContainerd(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -64,6 +64,7 @@ func TestPL09OnEmbeddedContainerd(t *testing.T) {
 	stopped := make(chan time.Time, 1)
 	read, moved := atomic.Int64{}, make(chan struct{}, 1) // how many lines were read; some have been
 	go func() {
+		<-moved // who has opened the log has its first line; who opens it later begins with the file of then
 		for i := range rotations {
 			if err := rot.Rotate(context.Background(), start.Add(time.Duration(i)*time.Minute)); err != nil {
 				t.Error(err)
@@ -80,7 +81,8 @@ func TestPL09OnEmbeddedContainerd(t *testing.T) {
 				}
 			}
 		}
-		if _, err := cri.StopContainer(context.Background(), &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 10}); err != nil {
+		if _, err := cri.StopContainer(context.Background(),
+			&runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 10}); err != nil {
 			t.Error(err)
 		}
 		stopped <- time.Now()
@@ -167,7 +169,8 @@ func startContainerd(t *testing.T) (runtimeapi.RuntimeServiceClient, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := ociimage.Build(ociimage.Spec{Files: []ociimage.File{{Path: "/lines", Data: data}}, Entrypoint: []string{"/lines"}})
+	img, err := ociimage.Build(ociimage.Spec{Files: []ociimage.File{{Path: "/lines", Data: data}},
+		Entrypoint: []string{"/lines"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +192,8 @@ func runLines(t *testing.T, cri runtimeapi.RuntimeServiceClient, dir string) (id
 		Metadata:     &runtimeapi.PodSandboxMetadata{Name: "lines", Namespace: "default", Uid: "uid"},
 		LogDirectory: filepath.Join(dir, "logs"),
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
-			CgroupParent: "/" + filepath.Base(dir), SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: host},
+			CgroupParent:    "/" + filepath.Base(dir),
+			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: host},
 		},
 	}
 	s, err := cri.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: box})
@@ -197,18 +201,23 @@ func runLines(t *testing.T, cri runtimeapi.RuntimeServiceClient, dir string) (id
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := cri.RemovePodSandbox(context.Background(), &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.PodSandboxId}); err != nil {
+		if _, err := cri.RemovePodSandbox(context.Background(),
+			&runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.PodSandboxId}); err != nil {
 			t.Error(err)
 		}
 	})
-	c, err := cri.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: box, Config: &runtimeapi.ContainerConfig{
-		Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: linesImage}, LogPath: "main/0.log",
-		Linux: &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
-	}})
+	c, err := cri.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId,
+		SandboxConfig: box, Config: &runtimeapi.ContainerConfig{
+			Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: linesImage},
+			LogPath: "main/0.log",
+			Linux:   &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cri.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.ContainerId}); err != nil {
+	if _,
+		err := cri.StartContainer(t.Context(),
+		&runtimeapi.StartContainerRequest{ContainerId: c.ContainerId}); err != nil {
 		t.Fatal(err)
 	}
 	return c.ContainerId, filepath.Join(box.LogDirectory, "main", "0.log")
