@@ -254,7 +254,7 @@ vet: export GOMEMLIMIT := 10GiB
 vet: helpers ## The analyzers of go vet and staticcheck on all our packages (tools/lint)
 	@mkdir -p bin
 	cd tools/lint && go build -o ../../bin/lint .
-	bin/lint . toolbox test/agree
+	bin/lint . toolbox test/agree test/browser tools/lint
 
 .PHONY: fmt-check
 fmt-check: ## gofmt would change nothing

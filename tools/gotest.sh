@@ -19,10 +19,11 @@ trap 'rm -f "$log"' EXIT
 # `make lint` vets everything, with more analyzers: once more here would be minutes for the same answer.
 # Compiling and linking, which is a third of a run, takes a quarter less of a processor when garbage is collected less often; the tests
 # themselves, and what they build, run with what is usual. Results of tests that are started by another program are not cached.
-usual=()
+# What debuggers need of a test's program is a quarter of linking it.
+usual=("-ldflags=-s -w")
 if [ "${ONCE:-0}" = 1 ]; then
 	export GOGC=400 GOMEMLIMIT=4GiB
-	usual=("-exec=env -u GOGC -u GOMEMLIMIT")
+	usual+=("-exec=env -u GOGC -u GOMEMLIMIT")
 fi
 # shellcheck disable=SC2086 # they are several words
 go test -vet=off "${usual[@]}" "$@" ${TESTFLAGS:-} 2>&1 | tee "$log"

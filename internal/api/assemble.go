@@ -40,7 +40,7 @@ func (s *Server) assemble() (err error) {
 		return err
 	}
 	c.Authentication.APIAudiences = s.cfg.Authentication.APIAudiences
-	c.Authentication.Authenticator = filters.AtDoor(s.cfg.Door, s.who.loopback.Before(s.who.requests.Request))
+	c.Authentication.Authenticator = filters.CountUsers(s.cfg.Conns, s.who.loopback.Before(s.who.requests.Request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.judges.rights.Authorize)
 	c.RequestInfoResolver = authz.WithStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
 	c.AdmissionControl = s.judges.admission.Plugins

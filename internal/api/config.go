@@ -21,7 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/audit"
-	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -72,8 +72,8 @@ type Config struct {
 
 	Page bool // the page is served too, below /ui/
 
-	Door  *door.Door  // keeps connections to the port within limits; default: there are none
-	Short func() bool // tells that file descriptors run short; default: never
+	Conns *connlimit.Limiter // keeps connections to the port within limits; default: there are none
+	Short func() bool        // tells that file descriptors run short; default: never
 
 	Inside *registry.Inside // default: etcd and clients are reached over the network
 

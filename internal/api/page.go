@@ -16,6 +16,7 @@ func (s *Server) page() func(chain http.Handler) http.Handler {
 	}
 	names, _ := s.cfg.certNames(s.data.addresses.First())
 	return func(chain http.Handler) http.Handler {
-		return ui.Before(chain, ui.Options{Names: names, AnyIP: true, Port: s.Port(), Version: release.Version()})
+		return ui.Before(chain, ui.Options{Names: names, AnyIP: true, Port: s.Port(), Version: release.Version(),
+			HSTS: s.cfg.Serving.HSTS})
 	}
 }

@@ -148,7 +148,7 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	chain := filters.Chain(filters.Options{
 		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser,
 		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.data.schemes.Codecs,
-		Await: func(next http.Handler) http.Handler { return s.served.custom.Await(next) }, Door: s.cfg.Door,
+		Await: func(next http.Handler) http.Handler { return s.served.custom.Await(next) }, Conns: s.cfg.Conns,
 		Short: s.cfg.Short, Page: s.page(),
 	})
 	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {

@@ -37,8 +37,8 @@ func (s *Server) loadKeys() (err error) {
 
 // listen takes the port.
 func (s *Server) listen() (err error) {
-	if s.ways.listener, err = openPort(s.cfg); err == nil && s.cfg.Door != nil {
-		s.ways.listener = s.cfg.Door.Listener(s.ways.listener)
+	if s.ways.listener, err = openPort(s.cfg); err == nil && s.cfg.Conns != nil {
+		s.ways.listener = s.cfg.Conns.Listener(s.ways.listener)
 	}
 	return err
 }

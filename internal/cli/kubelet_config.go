@@ -42,7 +42,7 @@ func (k *kubeletFiles) apply(cmd *cobra.Command) error {
 	}
 	got, err := kubeletconfig.Read(k.file, k.folder)
 	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
+		return err
 	}
 	k.ignored = got.Ignored
 	for _, f := range got.Flags {

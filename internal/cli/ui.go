@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/ui"
+	"github.com/wherryproject/wherry/internal/ui/peer"
 )
 
 // uiFlags are the flags of `wherry ui`.
@@ -67,7 +69,7 @@ use it from another machine, forward the port (see the examples), or have the se
 func (f *uiFlags) check() error {
 	ip, err := netip.ParseAddr(f.address)
 	switch {
-	case err != nil || !ip.Unmap().IsLoopback():
+	case err != nil || ip.Zone() != "" || !ip.Unmap().IsLoopback():
 		return cmdline.ExitWith(exitUsage,
 			fmt.Errorf("--address %s: use a loopback address, such as 127.0.0.1 or ::1; "+
 				"for other machines, forward the port by ssh -L, or have the server serve the page: wherry server --ui",
@@ -104,7 +106,8 @@ func (f *uiFlags) run(ctx context.Context, t Terminal) error {
 	defer stop()
 	link := func() string { return "http://" + net.JoinHostPort(f.address, strconv.Itoa(port)) + page.Link() }
 	f.tell(t, host, link)
-	return serveUI(ctx, l, page)
+	allowed := append([]int{0, os.Geteuid()}, sudoUser(os.Getenv)...)
+	return serveUI(ctx, &peer.Listener{Listener: l, Allowed: allowed, Refused: refusals(t.Err)}, page)
 }
 
 // tell prints the link, opens another one where there is a desktop, and goes on to print one for each Enter.
@@ -131,6 +134,30 @@ func (f *uiFlags) tell(t Terminal, host string, link func() string) {
 	}
 }
 
+// sudoUser is whoever has become root for this command: the browser is theirs.
+func sudoUser(getenv func(string) string) []int {
+	if uid, err := strconv.Atoi(getenv("SUDO_UID")); err == nil {
+		return []int{uid}
+	}
+	return nil
+}
+
+// refusals says whose connections were closed, once for each user.
+func refusals(out io.Writer) func(uid int) {
+	said := map[int]bool{}
+	return func(uid int) {
+		if said[uid] {
+			return
+		}
+		said[uid] = true
+		who := "a program of which it cannot be told whose it is"
+		if uid >= 0 {
+			who = fmt.Sprintf("user %d of this machine", uid)
+		}
+		fmt.Fprintf(out, "Refused a connection of %s: the page is for you alone.\n", who)
+	}
+}
+
 // onDesktop reports whether a browser can be opened for the user: root's would be another one's.
 func onDesktop(getenv func(string) string, uid int) bool {
 	return uid != 0 && getenv("DISPLAY")+getenv("WAYLAND_DISPLAY") != ""
@@ -146,7 +173,10 @@ func onEnter(in io.Reader, do func()) {
 				do()
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EIO): // in the background the terminal is somebody else's
+			time.Sleep(time.Second)
+		case err != nil:
 			return
 		}
 	}

@@ -29,34 +29,50 @@ type Result struct {
 	Ignored []string
 }
 
-// Read reads a configuration file and a folder of files that add to it or override it, the later ones in the order of
+// Read reads a configuration file (--config) and a folder (--config-dir) of files that add to it or override it, the later ones in the order of
 // their names the earlier (*.conf); either may be "".
 func Read(file, folder string) (Result, error) {
 	all := map[string]any{}
-	names, err := files(file, folder)
+	if file != "" {
+		if err := add(all, file); err != nil {
+			return Result{}, fmt.Errorf("--config: %w", err)
+		}
+	}
+	names, err := files(folder)
+	for i := 0; err == nil && i < len(names); i++ {
+		err = add(all, names[i])
+	}
 	if err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("--config-dir: %w", err)
 	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return Result{}, err
-		}
-		one, err := parse(text)
-		if err != nil {
-			return Result{}, fmt.Errorf("%s: %w", name, err)
-		}
-		merge(all, one)
+	got, err := decide(all)
+	switch {
+	case err != nil && file == "":
+		return Result{}, fmt.Errorf("--config-dir: %w", err)
+	case err != nil:
+		return Result{}, fmt.Errorf("--config: %w", err)
 	}
-	return decide(all)
+	return got, nil
 }
 
-func files(file, folder string) (names []string, err error) {
-	if file != "" {
-		names = append(names, file)
+// add reads a file and puts it over those before it.
+func add(all map[string]any, name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
 	}
+	one, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	merge(all, one)
+	return nil
+}
+
+// files are those of a folder that are read.
+func files(folder string) (names []string, err error) {
 	if folder == "" {
-		return names, nil
+		return nil, nil
 	}
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && filepath.Ext(path) == ".conf" {

@@ -167,24 +167,24 @@ func (c Config) network(ctx context.Context, wherry bool) ([]netip.Prefix, error
 	return nil, fmt.Errorf("node %s: %w", c.Node, err)
 }
 
-// object is the node's object, with the wish for a network; isNew says that it was made.
+// object is the node's object, with the request for a network; isNew says that it was made.
 func (c Config) object(ctx context.Context) (node *corev1.Node, isNew bool, err error) {
 	nodes := c.Client.CoreV1().Nodes()
-	wish := nodeipam.Join(c.wish())
+	requested := nodeipam.Join(c.requested())
 	node, err = nodes.Get(ctx, c.Node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node, Labels: c.Labels}}
-		if wish != "" {
-			node.Annotations = map[string]string{nodeipam.Wish: wish}
+		if requested != "" {
+			node.Annotations = map[string]string{nodeipam.RequestedNetworks: requested}
 		}
 		node, err = nodes.Create(ctx, node, metav1.CreateOptions{})
 		return node, true, err
 	}
-	if err != nil || wish == "" || node.Annotations[nodeipam.Wish] == wish || len(noderoutes.Networks(node)) > 0 {
+	if err != nil || requested == "" || node.Annotations[nodeipam.RequestedNetworks] == requested || len(noderoutes.Networks(node)) > 0 {
 		return node, false, err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
-		nodeipam.Wish: wish}}})
+		nodeipam.RequestedNetworks: requested}}})
 	if err != nil {
 		return nil, false, err
 	}
@@ -192,8 +192,8 @@ func (c Config) object(ctx context.Context) (node *corev1.Node, isNew bool, err 
 	return node, false, err
 }
 
-// wish is the network that the node would like to have.
-func (c Config) wish() []netip.Prefix {
+// requested is the network that the node requests.
+func (c Config) requested() []netip.Prefix {
 	if len(c.Chosen) > 0 && len(c.Held) == 0 {
 		return c.Chosen
 	}

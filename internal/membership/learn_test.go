@@ -145,7 +145,7 @@ func TestLearn(t *testing.T) {
 	if err != nil || !m.Asked || m.Server == nil || m.Server.ClusterDNS[0] != "10.96.0.10" || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" {
 		t.Fatalf("learnt %+v, %v", m, err)
 	}
-	if got := c.node.Annotations[nodeipam.Wish]; got != "10.1.0.0/24" || c.node.Labels["a"] != "b" {
+	if got := c.node.Annotations[nodeipam.RequestedNetworks]; got != "10.1.0.0/24" || c.node.Labels["a"] != "b" {
 		t.Errorf("the node was made with %v and %v", c.node.Annotations, c.node.Labels)
 	}
 	config.Before = m.Networks
@@ -181,7 +181,7 @@ func TestLearnOfNode(t *testing.T) {
 	}
 	c := &cluster{wherry: true, gives: "10.9.1.0/24", node: node()}
 	config := Config{Client: c.client(t), Node: "n", Before: prefixes("10.1.0.0/24"), File: filepath.Join(t.TempDir(), "cluster.json")}
-	if m, err := Learn(t.Context(), config); err != nil || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" || c.node.Annotations[nodeipam.Wish] == "" {
+	if m, err := Learn(t.Context(), config); err != nil || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" || c.node.Annotations[nodeipam.RequestedNetworks] == "" {
 		t.Errorf("one that is there: %+v, %v", m, err)
 	}
 	other := &cluster{node: node()}

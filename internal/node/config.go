@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/cri"
-	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/names/asked"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
@@ -60,10 +60,10 @@ type Config struct {
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
 	Listener net.Listener
-	Door     *door.Door // keeps connections to Listener within limits; nil: there are none
+	Conns    *connlimit.Limiter // keeps connections to Listener within limits; nil: there are none
 	// ReadOnly is where pods, figures and health are shown to anybody; nil: nowhere.
-	ReadOnly     net.Listener
-	ReadOnlyDoor *door.Door // keeps connections to ReadOnly within limits; nil: there are none
+	ReadOnly      net.Listener
+	ReadOnlyConns *connlimit.Limiter // keeps connections to ReadOnly within limits; nil: there are none
 	// SystemLogs answers questions about the machine's logs; nil: they are not answered.
 	SystemLogs http.Handler
 	// Local is where the API server of this process reaches the kubelet's API, as LocalUser; nil: there is none.

@@ -33,8 +33,8 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 		execs = a.execs
 	}
 	c := httpapi.Config{
-		MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites, Host: host{a}, Door: a.cfg.Door,
-		ReadOnlyDoor: a.cfg.ReadOnlyDoor, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures,
+		MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites, Host: host{a}, Conns: a.cfg.Conns,
+		ReadOnlyConns: a.cfg.ReadOnlyConns, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures,
 		Attach: a.cfg.Attach, Exec: a.cfg.Exec, Streams: a.cfg.Streams, Forward: a.cfg.Forward, Logs: logs.Read,
 		Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
 		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),

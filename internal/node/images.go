@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -18,8 +19,13 @@ const (
 	maxStatusImageNames = 5
 )
 
+// imagesTime is how long the runtime may take to list images: the node's lease waits for it.
+const imagesTime = 5 * time.Second
+
 // images are those that the node's status names; what it named before, when the runtime does not answer.
 func (a *Agent) images(ctx context.Context, before []corev1.ContainerImage) []corev1.ContainerImage {
+	ctx, cancel := context.WithTimeout(ctx, imagesTime)
+	defer cancel()
 	list, err := a.cfg.CRI.Images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
 	if err != nil {
 		return before // the node's conditions tell what is wrong with the runtime

@@ -81,7 +81,7 @@ func (a *Agent) tryRegister(ctx context.Context) error {
 	if err := a.csi.Advertise(ctx); err != nil {
 		return err
 	}
-	return a.updateStatus(ctx, have)
+	return a.updateStatus(ctx, have, a.images(ctx, have.Status.Images))
 }
 
 // with is have with what is wanted of it.
@@ -105,10 +105,10 @@ func Labels(nodeName string) map[string]string {
 	}
 }
 
-func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
+func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node, images []corev1.ContainerImage) error {
 	now := have.DeepCopy()
 	now.Status = a.nodeStatus(ctx, have.Status.Conditions)
-	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = a.images(ctx, have.Status.Images),
+	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = images,
 		a.csi.InUse(), have.Status.VolumesAttached
 	for _, c := range have.Status.Conditions { // of others
 		if nodeCondition(now.Status.Conditions, c.Type) == nil && c.Type != FirewallBlocksPods {
@@ -164,12 +164,13 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		if apierrors.IsNotFound(err) {
 			err = a.tryRegister(ctx)
 		} else if err == nil {
+			images := a.images(ctx, have.Status.Images)
 			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) ||
 				lacks(have.Status.Capacity, a.capacity()) || lacks(have.Status.Allocatable, a.allocatable()) ||
 				!slices.Equal(have.Status.VolumesInUse, a.csi.InUse()) ||
-				!sameImages(have.Status.Images, a.images(ctx, have.Status.Images)) ||
+				!sameImages(have.Status.Images, images) ||
 				time.Since(published) > statusEvery {
-				err = a.updateStatus(ctx, have)
+				err = a.updateStatus(ctx, have, images)
 				published = time.Now()
 			}
 		}

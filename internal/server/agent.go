@@ -114,7 +114,7 @@ func (s *Server) openAgent(c *node.Config) (forget func(), err error) {
 	if err := s.opts.openPorts(c); err != nil {
 		return nil, err
 	}
-	c.Door, c.ReadOnlyDoor = s.nodeDoor(), s.readOnlyDoor()
+	c.Conns, c.ReadOnlyConns = s.nodeConns(), s.readOnlyConns()
 	c.Local, c.LocalUser, forget = s.localKubelet()
 	return forget, nil
 }

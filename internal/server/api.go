@@ -46,7 +46,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 
 		Page:           o.Page,
 		Authentication: o.Authentication,
-		Door:           s.apiDoor(),
+		Conns:          s.apiConns(),
 		Short:          s.parts.files.Short,
 		Logger:         s.log,
 	})

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/component-base/version"
 
-	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -20,7 +20,7 @@ func (s *Server) startFolder(context.Context) (err error) {
 	if err := makeFolder(s.opts.DataDir); err != nil {
 		return err
 	}
-	if s.parts.files, err = door.NewDescriptors(); err != nil {
+	if s.parts.files, err = connlimit.NewDescriptors(); err != nil {
 		return err
 	}
 	s.parts.reserve = newReserve(s.opts.DataDir, s.log)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/cri"
-	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/membership"
 	"github.com/wherryproject/wherry/internal/node/credentials"
 	"github.com/wherryproject/wherry/internal/runtime"
@@ -22,7 +22,7 @@ import (
 type parts struct {
 	lock       *lock
 	reserve    *reserve
-	files      *door.Descriptors
+	files      *connlimit.Descriptors
 	etcd       *store.Etcd // nil with an external one
 	freshStore bool        // there was none before this start
 	api        *api.Server // nil when joining another

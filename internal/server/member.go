@@ -125,7 +125,7 @@ func (s *Server) nodeAnnotations() (map[string]string, error) {
 	if err != nil || !wanted {
 		return nil, err
 	}
-	out := map[string]string{nodeipam.Wish: nodeipam.Join(c.CIDRs)}
+	out := map[string]string{nodeipam.RequestedNetworks: nodeipam.Join(c.CIDRs)}
 	if s.enforcer.Load() != nil {
 		out[enforcesPolicies] = "enforced"
 	}

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -44,7 +46,7 @@ func (j *journal) component(name string, err error, after ...string) component {
 }
 
 func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
+	defer leaktest.None(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
 	j := &journal{}
 	g := &group{log: quiet(), list: []component{j.component("a", nil), j.component("b", nil, "a"), j.component("c", nil, "b"), j.component("d", nil, "a", "c")}}
 	if err := g.start(t.Context()); err != nil {
@@ -60,7 +62,7 @@ func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
 
 // What does not depend on one another starts at the same time: each of two waits here for the other.
 func TestIndependentComponentsStartTogether(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
+	defer leaktest.None(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
 	left, right := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}) func(context.Context) error {
 		return func(context.Context) error {
@@ -81,7 +83,7 @@ func TestIndependentComponentsStartTogether(t *testing.T) {
 
 // A failed start stops what came up, does not start what comes after, and tells the cause.
 func TestFailedStart(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
+	defer leaktest.None(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
 	j := &journal{}
 	boom := errors.New("boom")
 	waits := component{name: "slow", start: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
@@ -119,7 +121,7 @@ func TestListOrderIsChecked(t *testing.T) {
 }
 
 func TestBackground(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
+	defer leaktest.None(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
 	failed := make(chan error, 1)
 	b := spawn("loop", failed, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 	if err := b.stop(t.Context()); err != nil {
@@ -283,7 +285,7 @@ func TestNotify(t *testing.T) {
 
 // The proxy carries unary calls, streams and errors of any service.
 func TestCRIProxy(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
+	defer leaktest.None(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
 	dir := t.TempDir()
 	behind := grpc.NewServer()
 	state := health.NewServer()

@@ -53,7 +53,7 @@ func (s *Server) startProxy(context.Context) error {
 	}
 	proxy := serviceproxy.New(serviceproxy.Config{
 		Node: s.opts.NodeName, Pods: c.CIDRs, Reserved: s.reserved(c.CIDRs), Busy: network.Taken, Host: host,
-		Client: client, Door: s.healthDoor(), Log: s.log.With("component", "service-proxy"),
+		Client: client, Conns: s.healthConns(), Log: s.log.With("component", "service-proxy"),
 	})
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
 	return nil

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 )
 
@@ -23,7 +23,7 @@ const healthTime = 5 * time.Second
 // node: whether this node has an endpoint that is ready.
 type health struct {
 	log   *slog.Logger
-	door  *door.Door // of all ports together; nil: there is none
+	conns *connlimit.Limiter // of all ports together; nil: there is none
 	ports map[int32]*healthPort
 }
 
@@ -33,8 +33,8 @@ type healthPort struct {
 	server  *http.Server // nil: the port cannot be had
 }
 
-func newHealth(d *door.Door, log *slog.Logger) *health {
-	return &health{log: log, door: d, ports: map[int32]*healthPort{}}
+func newHealth(d *connlimit.Limiter, log *slog.Logger) *health {
+	return &health{log: log, conns: d, ports: map[int32]*healthPort{}}
 }
 
 // serve opens and closes ports as services want them.
@@ -68,8 +68,8 @@ func (h *health) open(port int32, service string) *healthPort {
 		return out
 	}
 	var handler http.Handler = out
-	if h.door != nil {
-		l, handler = h.door.Listener(l), h.door.Handler(out)
+	if h.conns != nil {
+		l, handler = h.conns.Listener(l), h.conns.Handler(out)
 	}
 	out.server = &http.Server{Handler: handler, ReadHeaderTimeout: healthTime, ReadTimeout: healthTime,
 		WriteTimeout: healthTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/door"
-	"github.com/wherryproject/wherry/internal/door/crowd"
+	"github.com/wherryproject/wherry/internal/connlimit"
+	"github.com/wherryproject/wherry/internal/connlimit/shed"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 )
 
@@ -25,7 +25,7 @@ import (
 // ATTACK B23.
 func TestHealthPort(t *testing.T) {
 	const most = 16
-	d := door.New(door.Config{Limits: crowd.Limits{Strangers: most, PerAddress: most / 2, Known: most}})
+	d := connlimit.New(connlimit.Config{Limits: shed.Limits{Strangers: most, PerAddress: most / 2, Known: most}})
 	h := newHealth(d, slog.New(slog.DiscardHandler))
 	t.Cleanup(h.close)
 	web, empty := freePort(t), freePort(t)

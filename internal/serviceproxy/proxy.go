@@ -24,8 +24,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/controllers/loop"
-	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 	"github.com/wherryproject/wherry/internal/serviceproxy/tables"
 )
@@ -47,7 +47,7 @@ type Config struct {
 	Busy   func(at netip.AddrPort, proto string) string
 	Host   tables.Host
 	Client kubernetes.Interface
-	Door   *door.Door // keeps connections to the health check ports of services within limits; nil: there are none
+	Conns  *connlimit.Limiter // keeps connections to the health check ports of services within limits; nil: there are none
 	Log    *slog.Logger
 }
 
@@ -76,7 +76,7 @@ type Proxy struct {
 // New makes a proxy.
 func New(c Config) *Proxy {
 	return &Proxy{config: c, dirty: map[string]bool{}, wake: make(chan struct{}, 1), parts: map[string]*decide.Part{},
-		health: newHealth(c.Door, c.Log), lost: map[decide.Loss]bool{}, refused: map[decide.Refusal]bool{},
+		health: newHealth(c.Conns, c.Log), lost: map[decide.Loss]bool{}, refused: map[decide.Refusal]bool{},
 		events: loop.NewRecorder(c.Client, "service-proxy")}
 }
 

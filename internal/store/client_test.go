@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,14 +108,16 @@ func TestPulse(t *testing.T) {
 	for i := range 3 {
 		write(ctx, t, c, "k", fmt.Sprint(i))
 	}
-	for range 5 { // one may be in time by chance
+	var took []time.Duration
+	for range 11 { // some may be in time by chance, and some late on a busy machine
 		began := time.Now()
 		one, cancel := context.WithCancel(ctx)
 		next(ctx, t, c.Watch(one, "k", clientv3.WithRev(first)))
 		cancel()
-		if took := time.Since(began); took > slowResync/2 {
-			t.Errorf("a watch from the past was told after %v", took)
-		}
+		took = append(took, time.Since(began))
+	}
+	if slices.Sort(took); took[5] > slowResync/3 {
+		t.Errorf("watches from the past were told after %v", took)
 	}
 	was := e.server.Server.Backend().SizeInUse()
 	began := time.Now()
@@ -194,17 +197,19 @@ func TestWatchesEnd(t *testing.T) {
 // A lone member is elected at once, whatever its ticks are: the start waits for none.
 func TestElectedAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	for range 3 { // the first has members to apply, the others a log
+	quickest := time.Hour
+	for range 4 { // the first has members to apply, the others a log; a wait for a tick would make all of them slow
 		began := time.Now()
 		e, err := Start(t.Context(), Config{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took > 900*time.Millisecond {
-			t.Errorf("started in %v, which is as long as a tick", took)
-		}
+		quickest = min(quickest, time.Since(began))
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if quickest > 900*time.Millisecond {
+		t.Errorf("started in %v, which is as long as a tick", quickest)
 	}
 }

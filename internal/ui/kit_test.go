@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // UI-01: when a page's requests are over, nothing of them runs.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // kit is a page on a port of its own, and the API behind it.
 type kit struct {

@@ -34,6 +34,7 @@ type Options struct {
 	// Names are those by which the page is served, beside localhost; AnyIP: at addresses other than loopback too.
 	Names []string
 	AnyIP bool
+	HSTS  []string // directives of Strict-Transport-Security, for answers over TLS
 	// Port tells the cookies of several pages on one machine apart: browsers do not.
 	Port int
 
@@ -56,6 +57,9 @@ type Page struct {
 
 // mostChecks is how many tokens are checked at a time: each is a request to the API, on behalf of whoever asks.
 const mostChecks = 8
+
+// bodyTime is how long the body of a request may take, which is a token or an answer's worth of an object.
+const bodyTime = time.Minute
 
 // New makes a page.
 func New(o Options) *Page {
@@ -80,6 +84,12 @@ func (p *Page) Link() string {
 // ServeHTTP implements http.Handler.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	own(w.Header())
+	if r.TLS != nil && len(p.o.HSTS) > 0 {
+		w.Header().Set("Strict-Transport-Security", strings.Join(p.o.HSTS, "; "))
+	}
+	if r.ContentLength != 0 && r.Header.Get("Upgrade") == "" { // else a body that never comes would hold a connection
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // the API's own chain sets another one
+	}
 	if r.URL.Path+"/" == gate.Prefix {
 		http.Redirect(w, r, gate.Prefix, http.StatusFound)
 		return

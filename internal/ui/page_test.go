@@ -3,9 +3,12 @@
 package ui
 
 import (
+	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // UI-01 UI-03 UI-04: every answer, whatever it is, bounds what a browser makes of it; what a pod says is data.
@@ -13,6 +16,10 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 	for _, mode := range []SignIn{ByLink, ByToken} {
 		k := newKit(t, mode, reviews(func(w http.ResponseWriter, r *http.Request) {
 			h := w.Header()
+			if strings.HasSuffix(r.URL.Path, "/hinted") {
+				h.Set("Set-Cookie", "of-the-pod")
+				w.WriteHeader(http.StatusEarlyHints)
+			}
 			h.Set("Content-Type", "text/html")
 			for _, name := range []string{"Set-Cookie", "Content-Security-Policy", "Access-Control-Allow-Origin", "Www-Authenticate",
 				"Location", "Refresh", "Service-Worker-Allowed", "Cross-Origin-Opener-Policy", "X-Content-Type-Options",
@@ -51,7 +58,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 			check("rebound "+path, k.ask("GET", path, "", "Host", "evil.example"))
 		}
 		k.signedIn()
-		for path, code := range map[string]int{"/ui/k8s/api/v1/pods": 200, "/ui/k8s/refused": 403, "/ui/k8s/flushed": 200} {
+		for path, code := range map[string]int{"/ui/k8s/api/v1/pods": 200, "/ui/k8s/refused": 403, "/ui/k8s/flushed": 200, "/ui/k8s/hinted": 200} {
 			resp := k.ask("GET", path, "")
 			check(path, resp)
 			if k.text(code, resp) != "<script>alert(1)</script>" || resp.Header.Get("Warning") != `299 - "kept"` ||
@@ -129,5 +136,35 @@ func TestWhatReachesTheAPI(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// deadlined is an answer that notes until when its request may be read.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (d *deadlined) SetReadDeadline(at time.Time) error  { d.read = at; return nil }
+func (d *deadlined) SetWriteDeadline(at time.Time) error { d.write = at; return nil }
+
+// RS-01: a body that never comes holds a connection for a minute, also when nobody has signed in; the deadlines of the API's own chain reach
+// the connection.
+func TestDeadlines(t *testing.T) {
+	w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest("POST", "/ui/session", strings.NewReader("{"))
+	New(Options{SignIn: ByToken}).ServeHTTP(w, r)
+	if left := time.Until(w.read); left <= 0 || left > bodyTime {
+		t.Errorf("the body has %s", left)
+	}
+	at := time.Now().Add(time.Hour)
+	Within(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c := http.NewResponseController(w)
+		if err := errors.Join(c.SetReadDeadline(at), c.SetWriteDeadline(at)); err != nil {
+			t.Error(err)
+		}
+	})).ServeHTTP(w, r)
+	if !w.read.Equal(at) || !w.write.Equal(at) {
+		t.Errorf("the connection's deadlines are %s and %s", w.read, w.write)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Remote is the API at a URL, which may have a path. The transport adds the credentials. words is what a person is told
 // when the API does not answer.
 func Remote(base *url.URL, transport http.RoundTripper, words func(error) string, log *slog.Logger) http.Handler {
-	return &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1, // a watch is of use as it happens
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
@@ -29,7 +29,7 @@ func Remote(base *url.URL, transport http.RoundTripper, words func(error) string
 			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			answered(resp.Header)
+			answered(resp.Header) // what takes the connection over is answered past Within
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -39,6 +39,7 @@ func Remote(base *url.URL, transport http.RoundTripper, words func(error) string
 			writeStatus(w, http.StatusBadGateway, words(err))
 		},
 	}
+	return Within(proxy) // also an answer before the answer (103) takes none of the page's headers away
 }
 
 // Words are those for an API that does not answer, when nothing better is known.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/ui/gate"
@@ -80,7 +81,15 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	} else {
 		done() // who is signed in already comes back by an old link
 	}
-	http.Redirect(w, r, gate.Prefix, http.StatusSeeOther)
+	http.Redirect(w, r, p.first(), http.StatusSeeOther)
+}
+
+// first is the view that one comes to.
+func (p *Page) first() string {
+	if p.o.Namespace == "" {
+		return gate.Prefix
+	}
+	return gate.Prefix + "pods?" + url.Values{"namespace": {p.o.Namespace}}.Encode()
 }
 
 func (p *Page) howToSignIn() string {

@@ -24,7 +24,7 @@ func TestSignInByLink(t *testing.T) {
 	k.text(http.StatusMethodNotAllowed, k.ask("HEAD", link, ""))
 	k.text(http.StatusForbidden, k.ask("GET", link, "", "Sec-Purpose", "prefetch;prerender"))
 	resp := k.ask("GET", link, "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
-	if body := k.text(http.StatusSeeOther, resp); strings.Contains(body, "once") || resp.Header.Get("Location") != "/ui/" {
+	if body := k.text(http.StatusSeeOther, resp); strings.Contains(body, "once") || resp.Header.Get("Location") != "/ui/pods?namespace=shop" {
 		t.Errorf("the link leads to %q, with %q", resp.Header.Get("Location"), body)
 	}
 	c := k.session(resp)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/wherryproject/wherry/internal/streams"
 	"github.com/wherryproject/wherry/internal/ui/gate"
@@ -29,7 +30,7 @@ func Before(chain http.Handler, o Options) http.Handler {
 	})
 }
 
-// Within is the API of this process, by its chain of handlers: who asks, what he may and what is put on record is
+// Within is the API of this process, by its chain of handlers: who asks, what they may and what is put on record is
 // decided there, as for any other client.
 func Within(chain http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,6 +71,16 @@ func (f *filtered) Flush() {
 		f.WriteHeader(http.StatusOK)
 	}
 	_ = http.NewResponseController(f.ResponseWriter).Flush() // which every response of net/http can
+}
+
+// SetReadDeadline is for http.ResponseController, which finds no way through without an Unwrap method.
+func (f *filtered) SetReadDeadline(at time.Time) error {
+	return http.NewResponseController(f.ResponseWriter).SetReadDeadline(at)
+}
+
+// SetWriteDeadline likewise.
+func (f *filtered) SetWriteDeadline(at time.Time) error {
+	return http.NewResponseController(f.ResponseWriter).SetWriteDeadline(at)
 }
 
 // Hijack implements http.Hijacker. What takes the connection over does not hear of the request's end any more: the

@@ -75,7 +75,7 @@ func (b *bench) trust(ctx context.Context) (results []result, err error) {
 			creators),
 			Figure: fresh, Bare: bare, MaxRatio: 1 / 0.8, Note: fmt.Sprintf("%.0f a second; off %.0f", rate(fresh),
 				rate(bare))})
-	more, err := b.crowd(ctx, on)
+	more, err := b.manyWatchers(ctx, on)
 	return append(results, more...), err
 }
 
@@ -180,8 +180,8 @@ func emptied(ctx context.Context, client kubernetes.Interface) error {
 	return client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
-// crowd: a long list, and many who watch.
-func (b *bench) crowd(ctx context.Context, v *server) ([]result, error) {
+// manyWatchers: a long list, and many who watch.
+func (b *bench) manyWatchers(ctx context.Context, v *server) ([]result, error) {
 	clients, err := clones(v.dataDir, nil)
 	if err != nil {
 		return nil, err

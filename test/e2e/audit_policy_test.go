@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,7 +55,9 @@ func TestAuditPolicyFileWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, data := policyFile(t, c.text), filepath.Join(t.TempDir(), "data")
-			cmd := exec.CommandContext(t.Context(), world(t).Wherry, "server", "--data-dir", data, "--audit-policy-file", file)
+			ctx, cancel := context.WithTimeout(t.Context(), Timeout)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, world(t).Wherry, "server", "--data-dir", data, "--audit-policy-file", file)
 			out, err := cmd.CombinedOutput()
 			if err == nil || strings.Count(string(out), "--audit-policy-file "+file) != 1 || !strings.Contains(string(out), c.want) {
 				t.Errorf("%v:\n%s", err, out)

@@ -107,7 +107,7 @@ func TestFreshServerIsClosed(t *testing.T) {
 		}
 	}
 	t.Logf("it listens on %v and %v", ips, sockets)
-	takesNoStranger(t, srv, ips)
+	refusesOthers(t, srv, ips)
 	for path, want := range map[string]fs.FileMode{
 		"pki": 0o700 | fs.ModeDir, "audit": 0o700 | fs.ModeDir, "etcd": 0o700 | fs.ModeDir, "kubeconfig": 0o600, "audit/audit.log": 0o600, "pki/admin.token": 0o600, "pki/sa.key": 0o600,
 	} {
@@ -136,9 +136,9 @@ func TestFreshServerIsClosed(t *testing.T) {
 	srv.nodeAPI(t)
 }
 
-// takesNoStranger opens connections to what a server listens on beside the ports of its API and its node, which are behind a door: none may be
+// refusesOthers opens connections to what a server listens on beside the ports of its API and its node, whose connections are limited: none may be
 // taken. RS-01.
-func takesNoStranger(t *testing.T, s *Server, ips []netip.AddrPort) {
+func refusesOthers(t *testing.T, s *Server, ips []netip.AddrPort) {
 	t.Helper()
 	node, err := s.Client.CoreV1().Nodes().Get(t.Context(), s.NodeName, metav1.GetOptions{})
 	if err != nil {
@@ -152,9 +152,9 @@ func takesNoStranger(t *testing.T, s *Server, ips []netip.AddrPort) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors := []int{port, int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)}
+	limited := []int{port, int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)}
 	for _, at := range ips {
-		if slices.Contains(doors, int(at.Port())) {
+		if slices.Contains(limited, int(at.Port())) {
 			continue
 		}
 		if c, err := net.DialTimeout("tcp", at.String(), 500*time.Millisecond); err == nil {

@@ -97,8 +97,11 @@ spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
 func (k *kit) restored(what string, after int) {
 	k.t.Helper()
 	for until := time.Now().Add(Timeout); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		early := false // a notice had it look in the midst of the damage
 		for line := range strings.Lines(k.Log()[after:]) {
-			if strings.Contains(line, "parts of the pod network were missing and have been restored") && strings.Contains(line, "trigger=notice") {
+			early = early || strings.Contains(line, "cannot be repaired")
+			restored := strings.Contains(line, "parts of the pod network were missing and have been restored")
+			if restored && (strings.Contains(line, "trigger=notice") || early && strings.Contains(line, "trigger=retry")) {
 				return
 			}
 		}

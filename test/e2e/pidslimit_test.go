@@ -32,7 +32,7 @@ func TestMaxPIDs(t *testing.T) {
 
 	k.up(`{metadata: {name: other}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
 	// On cgroup v1 the limit comes right after the start.
-	limit := "for i in $(seq 5000); do read max < /sys/fs/cgroup/pids/pids.max; [ $max = max ] || break; done; cat /sys/fs/cgroup/pids/pids.max; (for i in $(seq 80); do sleep 1234 >/dev/null 2>&1 & done) 2>&1; true"
+	limit := "for i in $(seq 600); do read max < /sys/fs/cgroup/pids/pids.max; [ $max = max ] || break; sleep 0.1; done; cat /sys/fs/cgroup/pids/pids.max; (for i in $(seq 80); do sleep 1234 >/dev/null 2>&1 & done) 2>&1; true"
 	stdout, _, _ := k.into("other", limit)
 	if !strings.HasPrefix(stdout, "60\n") || !strings.Contains(stdout, "can't fork") {
 		t.Errorf("image exec: %q", stdout)
@@ -53,7 +53,7 @@ func TestForks(t *testing.T) {
 	const limit = 1024
 	// On cgroup v1 the limit comes right after the start. Where no process can be made, only what the shell does itself goes on.
 	script := `d=/sys/fs/cgroup/pids; [ -e $d/pids.max ] || d=/sys/fs/cgroup
-for i in $(seq 5000); do read max < $d/pids.max; [ $max = max ] || break; done
+for i in $(seq 600); do read max < $d/pids.max; [ $max = max ] || break; sleep 0.1; done
 (for i in $(seq 3000); do sleep 1234 >/dev/null 2>&1 & done) 2>&1
 read now < $d/pids.current; echo $max $now`
 	stopped := func(what, out string) {

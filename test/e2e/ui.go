@@ -40,6 +40,8 @@ func (s *Space) Open(args ...string) (link string, cmd *Cmd) {
 		cmd.cancel()
 		_ = cmd.Wait() // fails if the test has waited for it
 	})
+	silent := time.AfterFunc(Timeout, cmd.cancel)
+	defer silent.Stop()
 	if link, err = bufio.NewReader(out).ReadString('\n'); err != nil {
 		s.T.Fatalf("wherry ui printed %q: %v", link, err)
 	}
@@ -175,7 +177,9 @@ func (c *Cmd) Interrupt(by syscall.Signal) {
 	if err := c.Process.Signal(by); err != nil {
 		c.t.Fatal(err)
 	}
+	late := time.AfterFunc(Timeout, c.cancel)
+	defer late.Stop()
 	if err := c.Wait(); err != nil {
-		c.t.Errorf("%s on %s: %v", c.line, by, err)
+		c.t.Errorf("%s on %s, within %s: %v", c.line, by, Timeout, err)
 	}
 }

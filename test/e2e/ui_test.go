@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -125,8 +128,15 @@ func TestUIOfServer(t *testing.T) {
 	shell := b.Shell(k.Namespace, "web", "sh")
 	defer shell.Close()
 	b.Text(http.StatusNoContent, "DELETE", "/ui/session", "")
+	if err := shell.SetReadDeadline(time.Now().Add(Timeout)); err != nil {
+		t.Fatal(err)
+	}
 	for {
-		if _, _, err := shell.ReadMessage(); err != nil {
+		_, _, err := shell.ReadMessage()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the shell outlives its session")
+		}
+		if err != nil {
 			break // the shell is gone with its session
 		}
 	}

@@ -112,11 +112,17 @@ func (l *life) served(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(s.Spec.ClusterIP, "7000"))
-	if err != nil {
-		return err
+	for { // a failure has the rules written again after a while
+		conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(s.Spec.ClusterIP, "7000"))
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	return conn.Close()
 }
 
 // loseShim kills the pod's shim, once in a life, and waits until the pod runs again.

@@ -60,6 +60,8 @@ test("the filter takes words and labels", () => {
 
 test("commands are quoted for a shell", () => {
   expect(commandLine(["kubectl", "get", "-l", "a!=b", undefined, "", "it's", "x;rm"])).toBe(`kubectl get -l 'a!=b' 'it'\\''s' 'x;rm'`);
+  // A terminal that one is pasted into gets nothing that it would obey.
+  expect(commandLine(["cp", "a\x1b[201~\n\\'b\u202e\u{e0001}"])).toBe("cp $'a\\x1b[201~\\x0a\\\\\\'b\\u202e\\U000e0001'");
 });
 
 test("only the rows that are seen are drawn", () => {

@@ -10,7 +10,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/connlimit"
 )
 
 // Options say what the chain of handlers bounds. Zero: no bound.
@@ -21,7 +21,7 @@ type Options struct {
 
 	Codecs runtime.NegotiatedSerializer
 	Await  func(http.Handler) http.Handler // has requests wait for what documents do not show yet
-	Door   *door.Door                      // nil: there is none
+	Conns  *connlimit.Limiter              // nil: there is none
 	Short  func() bool                     // tells that file descriptors run short; nil: never
 	Page   func(http.Handler) http.Handler // takes the requests of the page out, and asks the chain; nil: there is none
 }
@@ -42,10 +42,10 @@ func Chain(o Options) func(api http.Handler, c *genericapiserver.Config) http.Ha
 		if o.Page != nil {
 			chain = o.Page(chain)
 		}
-		if o.Door == nil {
+		if o.Conns == nil {
 			return chain
 		}
-		return o.Door.Handler(chain)
+		return o.Conns.Handler(chain)
 	}
 }
 

@@ -60,7 +60,7 @@ func restrictNetworks(node string, obj, old *corev1.Node) error {
 	if obj.Spec.PodCIDR == was.PodCIDR && slices.Equal(obj.Spec.PodCIDRs, was.PodCIDRs) {
 		return nil
 	}
-	return fmt.Errorf("node %q is not allowed to set its podCIDRs: the cluster gives them; a node may wish for some in its annotation wherry.dev/pod-networks",
+	return fmt.Errorf("node %q is not allowed to set its podCIDRs: the cluster gives them; a node may request some in its annotation wherry.dev/pod-networks",
 		node)
 }
 

@@ -16,11 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	authnv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -293,7 +294,7 @@ func TestMerge(t *testing.T) {
 
 // TestFollow proves that what comes is read as it comes, over rotation, and whole lines only.
 func TestFollow(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	path := filepath.Join(t.TempDir(), "audit.log")
 	write(t, path, line(t, event(1)))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -197,7 +197,7 @@ func (f *debugFlags) choose(ctx context.Context, t cmdline.Terminal, c *reach.Cl
 		if err != nil {
 			return err
 		}
-		choice, err := ways.Choose(pod, ways.Wish{Name: f.Container, Image: f.Image, Target: f.Target,
+		choice, err := ways.Choose(pod, ways.Request{Name: f.Container, Image: f.Image, Target: f.Target,
 			Command: len(command) > 0, Made: f.Makes()})
 		if err != nil {
 			return err

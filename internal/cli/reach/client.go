@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -82,7 +83,8 @@ func (f *Flags) Connect() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Client{Config: config, Interface: c, Kubeconfig: cmp.Or(rules.ExplicitPath, variable), Context: f.Context}
+	made := &Client{Config: config, Interface: c, Kubeconfig: toName(cmp.Or(rules.ExplicitPath, variable)),
+		Context: f.Context}
 	if raw, err := loader.RawConfig(); err == nil && made.Context == "" {
 		made.Context = raw.CurrentContext
 	}
@@ -90,6 +92,18 @@ func (f *Flags) Connect() (*Client, error) {
 		made.socket = datadir.Socket(f.DataDir)
 	}
 	return made, nil
+}
+
+// toName is a kubeconfig as commands that are run elsewhere name it: by its whole path. Several of them ($KUBECONFIG) are
+// where such a command finds them, too: no flag names several.
+func toName(file string) string {
+	if file == "" || len(filepath.SplitList(file)) > 1 {
+		return ""
+	}
+	if whole, err := filepath.Abs(file); err == nil {
+		return whole
+	}
+	return file
 }
 
 // CompletePods completes the first argument with the names of pods.

@@ -18,13 +18,13 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/wherryproject/wherry/internal/debug/wire"
+	"github.com/wherryproject/wherry/internal/leaktest"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // serve is a server of sessions: talk has the upgraded connection.
 func serve(t *testing.T, talk func(c *websocket.Conn)) *url.URL {

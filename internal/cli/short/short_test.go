@@ -19,15 +19,15 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	debugwire "github.com/wherryproject/wherry/internal/debug/wire"
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // config writes a kubeconfig for a server.
 func config(t *testing.T, server string, ca []byte) string {

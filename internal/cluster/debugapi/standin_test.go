@@ -242,6 +242,6 @@ func (a *standIn) session(w http.ResponseWriter, req *http.Request) {
 	}
 	say(streams.Status, status)
 	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
-		time.Now().Add(time.Second))
+		time.Now().Add(30*time.Second))
 	_, _, _ = conn.ReadMessage()
 }

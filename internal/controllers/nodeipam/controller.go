@@ -113,7 +113,7 @@ func (c *Controller) read(n *corev1.Node) Node {
 	} else {
 		delete(c.gifts, n.UID)
 	}
-	out.Wish, out.Bad = Wished(n.Annotations[Wish])
+	out.Requested, out.Bad = ParseRequested(n.Annotations[RequestedNetworks])
 	return out
 }
 

@@ -42,11 +42,11 @@ func giving(t *testing.T, test func(t *testing.T, client *fake.Clientset)) {
 	})
 }
 
-func add(t *testing.T, client *fake.Clientset, name, wish string) {
+func add(t *testing.T, client *fake.Clientset, name, request string) {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
-	if wish != "" {
-		n.Annotations = map[string]string{Wish: wish}
+	if request != "" {
+		n.Annotations = map[string]string{RequestedNetworks: request}
 	}
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

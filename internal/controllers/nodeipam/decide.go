@@ -14,7 +14,7 @@ import (
 // Facts are what is decided about.
 type Facts struct {
 	Ranges []netip.Prefix // of all nodes' networks: at most one of each family
-	Never  []netip.Prefix // given to nobody, also if wished for: services' addresses
+	Never  []netip.Prefix // given to nobody, also if requested: services' addresses
 	Avoid  []netip.Prefix // not chosen: where this machine has routes to
 	// Own is this machine's node, which may not have an object yet, and OwnNetworks what its pods have.
 	Own         string
@@ -24,14 +24,14 @@ type Facts struct {
 
 // Node is a node as its object says.
 type Node struct {
-	Name     string
-	UID      types.UID
-	Networks []netip.Prefix // that it has
-	Wish     []netip.Prefix
-	Bad      error // what is wrong with its wish
+	Name      string
+	UID       types.UID
+	Networks  []netip.Prefix // that it has
+	Requested []netip.Prefix
+	Bad       error // what is wrong with its request
 }
 
-// Result is what becomes of a node that has no network: Networks, or a Problem. A wish that is not granted has its
+// Result is what becomes of a node that has no network: Networks, or a Problem. A request that is not granted has its
 // Reason.
 type Result struct {
 	Node     Node
@@ -43,7 +43,7 @@ type Result struct {
 // nodeBits are the sizes of the networks that nodes get, as Kubernetes has them: 254 pods, or more than there ever are.
 const nodeBits4, nodeBits6 = 24, 64
 
-// Decide says what nodes without a network get: first those that wish, since they have pods, then the others, by name.
+// Decide says what nodes without a network get: first those that request some, since they have pods, then the others, by name.
 // (Pure.)
 func Decide(f Facts) (out []Result) {
 	taken := map[netip.Prefix]string{}
@@ -60,7 +60,7 @@ func Decide(f Facts) (out []Result) {
 		}
 	}
 	slices.SortFunc(waiting, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(min(len(b.Wish), 1), min(len(a.Wish), 1)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(min(len(b.Requested), 1), min(len(a.Requested), 1)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, n := range waiting {
 		r := f.give(n, taken)
@@ -77,9 +77,9 @@ func (f Facts) give(n Node, taken map[netip.Prefix]string) Result {
 	switch {
 	case n.Bad != nil:
 		r.Reason = n.Bad.Error()
-	case len(n.Wish) > 0:
+	case len(n.Requested) > 0:
 		if r.Reason = f.refuses(n, taken); r.Reason == "" {
-			r.Networks = n.Wish
+			r.Networks = n.Requested
 			return r
 		}
 	}
@@ -98,9 +98,9 @@ func (f Facts) give(n Node, taken map[netip.Prefix]string) Result {
 	return r
 }
 
-// refuses says why a wish is not granted.
+// refuses says why a request is not granted.
 func (f Facts) refuses(n Node, taken map[netip.Prefix]string) string {
-	for _, p := range n.Wish {
+	for _, p := range n.Requested {
 		for _, q := range f.Never {
 			if p.Overlaps(q) {
 				return fmt.Sprintf("%s overlaps with the network of services, %s", p, q)

@@ -18,8 +18,8 @@ func networks(text string) (out []netip.Prefix) {
 	return out
 }
 
-func node(name, has, wish string) Node {
-	return Node{Name: name, Networks: networks(has), Wish: networks(wish)}
+func node(name, has, request string) Node {
+	return Node{Name: name, Networks: networks(has), Requested: networks(request)}
 }
 
 // WL-20: which node gets which network, and what it is told if it gets none or another.
@@ -38,19 +38,19 @@ func TestDecide(t *testing.T) {
 			Own: "own", OwnNetworks: networks("10.9.2.0/24"), Nodes: []Node{node("a", "", "")}}, "a 10.9.3.0/24"},
 		{"the machine's own node gets its own", Facts{Ranges: networks("10.9.0.0/16"), Own: "own", OwnNetworks: networks("10.9.2.0/24"),
 			Nodes: []Node{node("a", "", ""), node("own", "", "10.9.2.0/24")}}, "own 10.9.2.0/24; a 10.9.0.0/24"},
-		{"wishes first, wherever they are", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{node("a", "", ""), node("b", "", "10.9.0.0/24"), node("c", "", "172.20.4.0/24")}},
+		{"requests first, wherever they are", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{node("a", "", ""), node("b", "", "10.9.0.0/24"), node("c", "", "172.20.4.0/24")}},
 			"b 10.9.0.0/24; c 172.20.4.0/24; a 10.9.1.0/24"},
-		{"a wish on a network that this machine routes elsewhere", Facts{Ranges: networks("10.9.0.0/16"), Avoid: networks("10.9.7.0/24"), Nodes: []Node{node("a", "", "10.9.7.0/24")}},
+		{"a request on a network that this machine routes elsewhere", Facts{Ranges: networks("10.9.0.0/16"), Avoid: networks("10.9.7.0/24"), Nodes: []Node{node("a", "", "10.9.7.0/24")}},
 			"a 10.9.7.0/24"},
-		{"a wish that another has", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{node("a", "10.9.0.0/24", ""), node("b", "", "10.9.0.128/25")}},
+		{"a request that another has", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{node("a", "10.9.0.0/24", ""), node("b", "", "10.9.0.128/25")}},
 			"b 10.9.1.0/24 (10.9.0.128/25 overlaps with 10.9.0.0/24, which node a has)"},
-		{"a wish for what is this machine's", Facts{Ranges: networks("10.9.0.0/16"), Own: "own", OwnNetworks: networks("10.9.0.0/24"), Nodes: []Node{node("b", "", "10.9.0.0/24")}},
+		{"a request for what is this machine's", Facts{Ranges: networks("10.9.0.0/16"), Own: "own", OwnNetworks: networks("10.9.0.0/24"), Nodes: []Node{node("b", "", "10.9.0.0/24")}},
 			"b 10.9.1.0/24 (10.9.0.0/24 overlaps with 10.9.0.0/24, which node own has)"},
-		{"a wish for services' addresses", Facts{Ranges: networks("10.9.0.0/16"), Never: networks("10.96.0.0/12"), Nodes: []Node{node("b", "", "10.100.0.0/24")}},
+		{"a request for services' addresses", Facts{Ranges: networks("10.9.0.0/16"), Never: networks("10.96.0.0/12"), Nodes: []Node{node("b", "", "10.100.0.0/24")}},
 			"b 10.9.0.0/24 (10.100.0.0/24 overlaps with the network of services, 10.96.0.0/12)"},
-		{"two with one wish", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{node("b", "", "10.9.5.0/24"), node("a", "", "10.9.5.0/24")}},
+		{"two with one request", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{node("b", "", "10.9.5.0/24"), node("a", "", "10.9.5.0/24")}},
 			"a 10.9.5.0/24; b 10.9.0.0/24 (10.9.5.0/24 overlaps with 10.9.5.0/24, which node a has)"},
-		{"a wish that makes no sense", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{{Name: "a", Bad: errors.New("nonsense")}}}, "a 10.9.0.0/24 (nonsense)"},
+		{"a request that makes no sense", Facts{Ranges: networks("10.9.0.0/16"), Nodes: []Node{{Name: "a", Bad: errors.New("nonsense")}}}, "a 10.9.0.0/24 (nonsense)"},
 		{"no room", Facts{Ranges: networks("10.9.0.0/23"), Nodes: []Node{node("a", "10.9.0.0/24", ""), node("b", "10.9.1.0/24", ""), node("c", "", "")}},
 			"c : all of 10.9.0.0/23, the network of all pods, is given to nodes: delete nodes that are gone (kubectl delete node), or start the server with a larger --cluster-cidr"},
 		{"nothing of one family", Facts{Ranges: networks("10.9.0.0/16 fd00:9::/64"), Nodes: []Node{node("a", "10.9.0.0/24 fd00:9::/64", ""), node("c", "", "")}},
@@ -77,12 +77,12 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// WL-20: whatever nodes wish for, no two have networks that overlap, and who has one keeps it.
+// WL-20: whatever nodes request for, no two have networks that overlap, and who has one keeps it.
 func TestDecideKeepsApart(t *testing.T) {
-	wishes := []string{"", "10.9.0.0/24", "10.9.0.0/25", "10.9.1.0/24", "10.9.0.0/23", "10.96.0.0/24"}
-	for i := range len(wishes) * len(wishes) * len(wishes) {
+	requests := []string{"", "10.9.0.0/24", "10.9.0.0/25", "10.9.1.0/24", "10.9.0.0/23", "10.96.0.0/24"}
+	for i := range len(requests) * len(requests) * len(requests) {
 		f := Facts{Ranges: networks("10.9.0.0/21"), Never: networks("10.96.0.0/12"), Own: "own", OwnNetworks: networks("10.9.3.0/24"),
-			Nodes: []Node{node("a", "", wishes[i%6]), node("b", "", wishes[i/6%6]), node("c", "10.9.2.0/24", wishes[i/36%6])}}
+			Nodes: []Node{node("a", "", requests[i%6]), node("b", "", requests[i/6%6]), node("c", "10.9.2.0/24", requests[i/36%6])}}
 		all := append(networks("10.9.3.0/24"), networks("10.9.2.0/24")...)
 		for _, r := range Decide(f) {
 			for _, p := range r.Networks {
@@ -108,7 +108,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// WL-20: what a node may wish for.
+// WL-20: what a node may request for.
 func TestWished(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "",
@@ -127,7 +127,7 @@ func TestWished(t *testing.T) {
 		"fe80::/64":                "not a network of ordinary addresses",
 		"::ffff:10.9.0.0/120":      "is not written as IPv4",
 	} {
-		got, err := Wished(text)
+		got, err := ParseRequested(text)
 		if answer := Join(got) + fmt.Sprint(err); err == nil && Join(got) != want || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %s, want %s", text, answer, want)
 		}
@@ -140,11 +140,11 @@ func FuzzWished(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := Wished(text)
+		list, err := ParseRequested(text)
 		if err != nil {
 			return
 		}
-		again, err := Wished(Join(list))
+		again, err := ParseRequested(Join(list))
 		if err != nil || !slices.Equal(list, again) || len(list) > 2 {
 			t.Errorf("%q is read as %v, and that as %v, %v", text, list, again, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"go.uber.org/goleak"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 func fakeEnv(f *Fake) Env {
@@ -28,7 +30,7 @@ func TestFakeConforms(t *testing.T) {
 
 // It does so over gRPC too, in real time.
 func TestFakeConformsOverGRPC(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // another test's containerd never ends some of its own
+	defer leaktest.None(t, goleak.IgnoreCurrent()) // another test's containerd never ends some of its own
 	f := suiteFake()
 	client, stop, err := f.Dial()
 	if err != nil {

@@ -26,8 +26,8 @@ const (
 	Await
 )
 
-// Wish is what the user asked for.
-type Wish struct {
+// Request is what the user asked for.
+type Request struct {
 	Name   string // of the debug container, "" for a default one
 	Image  string // "" for the toolbox
 	Target string
@@ -38,7 +38,7 @@ type Wish struct {
 }
 
 // makes reports whether the user asked to make one. A name alone means one that is there.
-func (w Wish) makes() bool {
+func (w Request) makes() bool {
 	return w.Name == "" || w.Image != "" || w.Target != "" || w.Command || w.Made
 }
 
@@ -49,7 +49,7 @@ type Choice struct {
 }
 
 // Choose decides how to get into pod (DC-01, DC-06, DC-07, IX-09).
-func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
+func Choose(pod *corev1.Pod, w Request) (Choice, error) {
 	if w.Name != "" && podspec.DebugStateOf(pod, w.Name).Phase == podspec.DebugRunning {
 		if w.Image != "" || w.Command || w.Target != "" {
 			return Choice{},

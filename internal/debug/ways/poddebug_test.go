@@ -46,53 +46,53 @@ func TestChoose(t *testing.T) {
 	starting := []corev1.ContainerStatus{waiting("main", "ContainerCreating", nil)}
 	for name, c := range map[string]struct {
 		pod  *corev1.Pod
-		wish Wish
+		req  Request
 		want Choice
 		err  string
 	}{
-		"DC-01 the first name":                 {podOf(up), Wish{}, Choice{Add, "debug"}, ""},
-		"DC-01 the next one":                   {podOf(up, running("debug")), Wish{}, Choice{Add, "debug-2"}, ""},
-		"DC-01 a main container has the name":  {podOf([]corev1.ContainerStatus{running("debug")}), Wish{}, Choice{Add, "debug-2"}, ""},
-		"DC-06 the name of one that has ended": {podOf(up, ended("debug", 0)), Wish{}, Choice{Add, "debug"}, ""},
-		"DC-02 the user's name":                {podOf(up), Wish{Name: "mine", Command: true}, Choice{Add, "mine"}, ""},
-		"DC-07 one that runs":                  {podOf(up, running("mine")), Wish{Name: "mine"}, Choice{Attach, "mine"}, ""},
-		"DC-07 also in a pod that crashes":     {podOf(crash, running("mine")), Wish{Name: "mine"}, Choice{Attach, "mine"}, ""},
-		"DC-06 one that runs is not replaced":  {podOf(up, running("mine")), Wish{Name: "mine", Image: "x"}, Choice{}, "choose another name"},
-		"DC-07 one that has ended":             {podOf(up, ended("mine", 3)), Wish{Name: "mine"}, Choice{}, "has ended (exit code 3)"},
-		"DC-07 how to make it again":           {podOf(up, ended("mine", 3)), Wish{Name: "mine"}, Choice{}, "wherry debug -c mine -m wherry.dev/toolbox p"},
-		"DC-07 a name misspelt":                {podOf(up, running("mine"), ended("old", 0)), Wish{Name: "mime"}, Choice{}, "no debug container mime (running in it: mine)"},
-		"DC-07 a name that nobody has":         {podOf(up), Wish{Name: "mine"}, Choice{}, "(none runs in it); to make one of that name"},
-		"DC-07 one that cannot start":          {podOf(up, waiting("mine", "ErrImagePull", nil)), Wish{Name: "mine"}, Choice{}, "debug container mine of pod p cannot start: ErrImagePull; to give it up: wherry debug stop p mine"},
+		"DC-01 the first name":                 {podOf(up), Request{}, Choice{Add, "debug"}, ""},
+		"DC-01 the next one":                   {podOf(up, running("debug")), Request{}, Choice{Add, "debug-2"}, ""},
+		"DC-01 a main container has the name":  {podOf([]corev1.ContainerStatus{running("debug")}), Request{}, Choice{Add, "debug-2"}, ""},
+		"DC-06 the name of one that has ended": {podOf(up, ended("debug", 0)), Request{}, Choice{Add, "debug"}, ""},
+		"DC-02 the user's name":                {podOf(up), Request{Name: "mine", Command: true}, Choice{Add, "mine"}, ""},
+		"DC-07 one that runs":                  {podOf(up, running("mine")), Request{Name: "mine"}, Choice{Attach, "mine"}, ""},
+		"DC-07 also in a pod that crashes":     {podOf(crash, running("mine")), Request{Name: "mine"}, Choice{Attach, "mine"}, ""},
+		"DC-06 one that runs is not replaced":  {podOf(up, running("mine")), Request{Name: "mine", Image: "x"}, Choice{}, "choose another name"},
+		"DC-07 one that has ended":             {podOf(up, ended("mine", 3)), Request{Name: "mine"}, Choice{}, "has ended (exit code 3)"},
+		"DC-07 how to make it again":           {podOf(up, ended("mine", 3)), Request{Name: "mine"}, Choice{}, "wherry debug -c mine -m wherry.dev/toolbox p"},
+		"DC-07 a name misspelt":                {podOf(up, running("mine"), ended("old", 0)), Request{Name: "mime"}, Choice{}, "no debug container mime (running in it: mine)"},
+		"DC-07 a name that nobody has":         {podOf(up), Request{Name: "mine"}, Choice{}, "(none runs in it); to make one of that name"},
+		"DC-07 one that cannot start":          {podOf(up, waiting("mine", "ErrImagePull", nil)), Request{Name: "mine"}, Choice{}, "debug container mine of pod p cannot start: ErrImagePull; to give it up: wherry debug stop p mine"},
 		"DC-07 why it cannot start": {with(podOf(up, waiting("mine", "ErrImagePull", nil)), func(p *corev1.Pod) {
 			p.Status.EphemeralContainerStatuses[0].State.Waiting.Message = "no such image."
-		}), Wish{Name: "mine"}, Choice{}, "cannot start: ErrImagePull: no such image; to"},
-		"DC-07 one that is about to start":       {podOf(up, waiting("mine", "ContainerCreating", nil)), Wish{Name: "mine"}, Choice{Await, "mine"}, ""},
-		"DC-07 one the node has not heard of":    {podOf(up, corev1.ContainerStatus{Name: "mine"}), Wish{Name: "mine"}, Choice{Await, "mine"}, ""},
-		"DC-07 one that will not start, failed":  {with(podOf(up, waiting("mine", "ContainerCreating", nil)), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), Wish{Name: "mine"}, Choice{}, "never will: the pod has ended"},
-		"DC-07 one that will not start, deleted": {with(podOf(up, waiting("mine", "", nil)), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), Wish{Name: "mine"}, Choice{}, "never will: the pod is being deleted"},
-		"DC-07 a main container's name":          {podOf(up), Wish{Name: "main"}, Choice{}, "wherry debug --target main p"},
-		"DC-07 of a pod that has ended":          {podOf(crash), Wish{Name: "mine"}, Choice{}, "no debug container mine"},
-		"DC-06 said how to make it":              {podOf(up, ended("mine", 3)), Wish{Name: "mine", Made: true}, Choice{Add, "mine"}, ""},
-		"not started yet":                        {podOf(starting), Wish{}, Choice{Add, "debug"}, ""},
-		"IX-09 crash loop":                       {podOf(crash), Wish{}, Choice{Way: Visit}, ""},
-		"IX-09 crash loop of the target":         {podOf(append(slices.Clone(up), crash[0])), Wish{Target: "main"}, Choice{Add, "debug"}, ""},
+		}), Request{Name: "mine"}, Choice{}, "cannot start: ErrImagePull: no such image; to"},
+		"DC-07 one that is about to start":       {podOf(up, waiting("mine", "ContainerCreating", nil)), Request{Name: "mine"}, Choice{Await, "mine"}, ""},
+		"DC-07 one the node has not heard of":    {podOf(up, corev1.ContainerStatus{Name: "mine"}), Request{Name: "mine"}, Choice{Await, "mine"}, ""},
+		"DC-07 one that will not start, failed":  {with(podOf(up, waiting("mine", "ContainerCreating", nil)), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), Request{Name: "mine"}, Choice{}, "never will: the pod has ended"},
+		"DC-07 one that will not start, deleted": {with(podOf(up, waiting("mine", "", nil)), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), Request{Name: "mine"}, Choice{}, "never will: the pod is being deleted"},
+		"DC-07 a main container's name":          {podOf(up), Request{Name: "main"}, Choice{}, "wherry debug --target main p"},
+		"DC-07 of a pod that has ended":          {podOf(crash), Request{Name: "mine"}, Choice{}, "no debug container mine"},
+		"DC-06 said how to make it":              {podOf(up, ended("mine", 3)), Request{Name: "mine", Made: true}, Choice{Add, "mine"}, ""},
+		"not started yet":                        {podOf(starting), Request{}, Choice{Add, "debug"}, ""},
+		"IX-09 crash loop":                       {podOf(crash), Request{}, Choice{Way: Visit}, ""},
+		"IX-09 crash loop of the target":         {podOf(append(slices.Clone(up), crash[0])), Request{Target: "main"}, Choice{Add, "debug"}, ""},
 		"IX-09 the target is dead": {podOf([]corev1.ContainerStatus{running("other"), waiting("main", "CrashLoopBackOff", &corev1.ContainerStateTerminated{})}),
-			Wish{Target: "main"}, Choice{Way: Visit}, ""},
-		"one of two runs": {podOf([]corev1.ContainerStatus{running("other"), ended("main", 1)}), Wish{}, Choice{Add, "debug"}, ""},
+			Request{Target: "main"}, Choice{Way: Visit}, ""},
+		"one of two runs": {podOf([]corev1.ContainerStatus{running("other"), ended("main", 1)}), Request{}, Choice{Add, "debug"}, ""},
 		"IX-09 a failed pod": {with(podOf([]corev1.ContainerStatus{ended("main", 1)}), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
-			Wish{}, Choice{Way: Visit}, ""},
+			Request{}, Choice{Way: Visit}, ""},
 		"IX-09 a pod that succeeded": {with(podOf([]corev1.ContainerStatus{ended("main", 0)}), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
-			Wish{}, Choice{Way: Visit}, ""},
+			Request{}, Choice{Way: Visit}, ""},
 		"IX-09 an init that crashes": {with(podOf(starting), func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting("init", "CrashLoopBackOff", &corev1.ContainerStateTerminated{ExitCode: 3})}
-		}), Wish{}, Choice{Way: Visit}, ""},
+		}), Request{}, Choice{Way: Visit}, ""},
 		"EC-10 an init that runs, another that completed": {with(podOf(starting), func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended("first", 0), running("second")}
-		}), Wish{}, Choice{Add, "debug"}, ""},
-		"a target that there is not": {podOf(up), Wish{Target: "nobody"}, Choice{Add, "debug"}, ""},
+		}), Request{}, Choice{Add, "debug"}, ""},
+		"a target that there is not": {podOf(up), Request{Target: "nobody"}, Choice{Add, "debug"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Choose(c.pod, c.wish)
+			got, err := Choose(c.pod, c.req)
 			if got != c.want || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%+v, %v; want %+v, %q", got, err, c.want, c.err)
 			}

@@ -146,7 +146,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // DA-01: a session that is stopped while it starts, as soon as others see it, ends by that and not by the signal, and
 // can say who has stopped it.
-func TestToldInItsStart(t *testing.T) {
+func TestSignalDuringStart(t *testing.T) {
 	ctx, stopListening := untilSignal(t.Context())
 	defer stopListening()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {

@@ -116,7 +116,7 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 	for _, name := range podspec.EndedBefore(&pod.Spec, c.Name) {
 		before[name] = true
 	}
-	set, err := m.cfg.Policy.Choose(pin.Wish{Need: n, Container: c.Name, Pod: m.pods[pod.UID], Before: before,
+	set, err := m.cfg.Policy.Choose(pin.Request{Need: n, Container: c.Name, Pod: m.pods[pod.UID], Before: before,
 		Taken: m.taken(pod.UID)})
 	if err != nil {
 		m.waiting[pod.UID] = true

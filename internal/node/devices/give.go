@@ -141,7 +141,7 @@ func (m *Manager) choose(ctx context.Context, pod *corev1.Pod, container, name s
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	offer, err := grant.Look(m.wish(pod, container, name, need))
+	offer, err := grant.Look(m.request(pod, container, name, need))
 	if err != nil {
 		return nil, fmt.Errorf("%w; the container waits until devices come free", err)
 	}
@@ -154,10 +154,10 @@ func (m *Manager) choose(ctx context.Context, pod *corev1.Pod, container, name s
 	return ids, err
 }
 
-func (m *Manager) wish(pod *corev1.Pod, container, name string, need int) grant.Wish {
+func (m *Manager) request(pod *corev1.Pod, container, name string, need int) grant.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := grant.Wish{Resource: name, Need: need, Devices: m.resources[name].list, Taken: map[string]bool{},
+	w := grant.Request{Resource: name, Need: need, Devices: m.resources[name].list, Taken: map[string]bool{},
 		Pod: grant.Held{}, Before: podspec.EndedBefore(&pod.Spec, container), Container: container}
 	own := m.pods[pod.UID].get(container, name)
 	w.Near = own.Near

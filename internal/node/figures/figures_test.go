@@ -124,7 +124,7 @@ func memory(t *testing.T, r *Reader) map[string]uint64 {
 func TestStuck(t *testing.T) {
 	s := &shims{pods: map[string]uint64{"a": 1, "b": 2}, stuck: map[string]bool{}, asked: map[string]int{}}
 	r := New(s)
-	r.patience = 50 * time.Millisecond
+	r.patience = 20 * time.Second
 	defer r.Close()
 	expect := func(what string, want map[string]uint64) {
 		t.Helper()

@@ -18,7 +18,7 @@ const readOnlyTime = 30 * time.Second
 // health, to anybody and without TLS. Nothing there starts or changes anything, or shows what pods print.
 func (s *Server) StartReadOnly(l net.Listener) {
 	s.readOnly = &http.Server{
-		Handler:           atDoor(s.config.ReadOnlyDoor, s.counted(s.readOnlyRoutes())),
+		Handler:           limitConns(s.config.ReadOnlyConns, s.counted(s.readOnlyRoutes())),
 		ReadHeaderTimeout: s.http.ReadHeaderTimeout,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      readOnlyTime,
@@ -27,8 +27,8 @@ func (s *Server) StartReadOnly(l net.Listener) {
 		ErrorLog:          log.New(errorLog{s.logger}, "", 0),
 	}
 	s.serving.Go(func() {
-		if s.config.ReadOnlyDoor != nil {
-			l = s.config.ReadOnlyDoor.Listener(l)
+		if s.config.ReadOnlyConns != nil {
+			l = s.config.ReadOnlyConns.Listener(l)
 		}
 		if err := s.readOnly.Serve(s.conns.track(l)); !errors.Is(err, http.ErrServerClosed) {
 			s.logger.Error("read-only port of the kubelet API stopped serving", "address", l.Addr().String(), "err",

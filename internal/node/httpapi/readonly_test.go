@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wherryproject/wherry/internal/door"
-	"github.com/wherryproject/wherry/internal/door/crowd"
+	"github.com/wherryproject/wherry/internal/connlimit"
+	"github.com/wherryproject/wherry/internal/connlimit/shed"
 )
 
 // TestReadOnlyPort proves PL-36: the read-only port shows pods, figures and health to anybody, and has nothing that
@@ -55,10 +55,10 @@ func TestReadOnlyPort(t *testing.T) {
 // TestReadOnlyPortStrangers proves PL-36: those who come to the read-only port, however many, close no connection to the
 // kubelet API, and no answer there waits for ever to be read.
 func TestReadOnlyPortStrangers(t *testing.T) {
-	one := func() *door.Door {
-		return door.New(door.Config{Limits: crowd.Limits{Strangers: 1, PerAddress: 1, Known: 1}})
+	one := func() *connlimit.Limiter {
+		return connlimit.New(connlimit.Config{Limits: shed.Limits{Strangers: 1, PerAddress: 1, Known: 1}})
 	}
-	w := newWorld(t, func(c *Config) { c.Door, c.ReadOnlyDoor = one(), one() })
+	w := newWorld(t, func(c *Config) { c.Conns, c.ReadOnlyConns = one(), one() })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

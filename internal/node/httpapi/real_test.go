@@ -313,7 +313,10 @@ func (w *world) ordinary(t *testing.T, pod realPod, name string, args ...string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := c.Runtime.RemoveContainer(context.Background(), &runtimeapi.RemoveContainerRequest{ContainerId: made.GetContainerId()}); err != nil {
+		// The client may know of the end before the runtime does, which removes nothing that runs.
+		_, stopErr := c.Runtime.StopContainer(context.Background(), &runtimeapi.StopContainerRequest{ContainerId: made.GetContainerId()})
+		_, err := c.Runtime.RemoveContainer(context.Background(), &runtimeapi.RemoveContainerRequest{ContainerId: made.GetContainerId()})
+		if err := errors.Join(stopErr, err); err != nil {
 			t.Error(err)
 		}
 	})

@@ -25,8 +25,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/cri"
-	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/node/figures"
 )
 
@@ -51,11 +51,11 @@ type Config struct {
 	Certificate tls.Certificate // what the server shows
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	Door           *door.Door     // keeps connections within limits; nil: there are none
-	ReadOnlyDoor   *door.Door     // those to the read-only port: strangers must not push out who comes to the other
-	ClientCAs      *x509.CertPool // who signs its clients' certificates
-	MinTLSVersion  uint16         // 0: TLS 1.3
-	CipherSuites   []uint16       // of TLS 1.2; none: Go's
+	Conns          *connlimit.Limiter // keeps connections within limits; nil: there are none
+	ReadOnlyConns  *connlimit.Limiter // those to the read-only port: strangers must not push out who comes to the other
+	ClientCAs      *x509.CertPool     // who signs its clients' certificates
+	MinTLSVersion  uint16             // 0: TLS 1.3
+	CipherSuites   []uint16           // of TLS 1.2; none: Go's
 	// Tokens knows clients by bearer tokens; nil: a client certificate is required.
 	Tokens authenticator.Request
 	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics,
@@ -141,7 +141,7 @@ func New(c Config) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.http = &http.Server{
-		Handler:           atDoor(c.Door, s.counted(s.guarded(s.routes()))),
+		Handler:           limitConns(c.Conns, s.counted(s.guarded(s.routes()))),
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -163,8 +163,8 @@ func New(c Config) (*Server, error) {
 // Start serves on l, which it owns from now on, and returns at once.
 func (s *Server) Start(l net.Listener) {
 	s.serving.Go(func() {
-		if s.config.Door != nil {
-			l = s.config.Door.Listener(l)
+		if s.config.Conns != nil {
+			l = s.config.Conns.Listener(l)
 		}
 		if err := s.http.ServeTLS(s.conns.track(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.logger.Error("kubelet API stopped serving", "address", l.Addr().String(), "err", err)
@@ -199,13 +199,13 @@ func (s *Server) authenticate(r *http.Request) (*authenticator.Response, bool, e
 		return &authenticator.Response{User: who}, true, nil
 	}
 	resp, ok, err := s.authn.AuthenticateRequest(r)
-	if s.config.Door != nil && ok && err == nil {
-		s.config.Door.Knows(r, resp.User.GetName())
+	if s.config.Conns != nil && ok && err == nil {
+		s.config.Conns.Authenticated(r, resp.User.GetName())
 	}
 	return resp, ok, err
 }
 
-func atDoor(d *door.Door, next http.Handler) http.Handler {
+func limitConns(d *connlimit.Limiter, next http.Handler) http.Handler {
 	if d == nil {
 		return next
 	}

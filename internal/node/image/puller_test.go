@@ -23,6 +23,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // fake is an image service: a set of images on the node, and a script for pulls.
@@ -99,7 +101,7 @@ func start(t *testing.T, cfg Config, present ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close(); srv.Stop(); goleak.VerifyNone(t, others) })
+	t.Cleanup(func() { conn.Close(); srv.Stop(); leaktest.None(t, others) })
 	cfg.Images = runtimeapi.NewImageServiceClient(conn)
 	cfg.Progress = func(e Event) {
 		w.mu.Lock()

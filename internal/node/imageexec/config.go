@@ -33,7 +33,7 @@ func containerConfig(r Request, session string, pod *corev1.Pod, p place, node o
 		Image:     image,
 		TargetID:  p.Target,
 		HostsFile: hosts,
-		// The mounts in it have their own mind, and those that come later are to be seen too.
+		// The containers' own mounts keep their flags (read-only is not recursive), and later ones are to be seen, too.
 		Mounts: []*runtimeapi.Mount{{ContainerPath: filesAt, HostPath: files, Readonly: true,
 			Propagation: runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER}},
 	})

@@ -251,13 +251,26 @@ func (f *follower) advance(ctx context.Context) (bool, error) {
 	return f.openAfter(name)
 }
 
-// outlast reads on in a file that was rotated away until its writer has closed it, as there may be a last write after
-// the new file came to be.
+// How long a file that was rotated away is waited for until its writer closes it: on a busy machine the runtime has a
+// hundred lines for it yet when the new file is there. Without inotify nobody hears of that.
+const (
+	outlastClose = 5 * time.Second
+	outlastPoll  = 500 * time.Millisecond
+)
+
+// outlast reads on in a file that was rotated away until its writer has closed it, under its new name or, as engines
+// that rotate their logs themselves do, before it had one: there may be a last write after the new file came to be.
 func (f *follower) outlast(ctx context.Context, name string) error {
-	const patience = 300 * time.Millisecond
+	patience := outlastClose
+	if f.watcher.inotify == nil {
+		patience = outlastPoll
+	}
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
-	for waiting := f.isRotated(name); waiting && !f.watcher.wasClosed(filepath.Base(name)); {
+	closed := func() bool {
+		return f.watcher.wasClosed(filepath.Base(name)) || f.watcher.wasClosed(filepath.Base(f.path))
+	}
+	for waiting := f.isRotated(name); waiting && !closed(); {
 		wake, tick := f.watcher.events()
 		select {
 		case <-ctx.Done():

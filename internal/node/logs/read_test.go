@@ -15,17 +15,18 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childMark) != "" { // containerd leaves goroutines behind
 		os.Exit(m.Run())
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func TestPL09Parse(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/wherryproject/wherry/internal/leaktest"
 	"github.com/wherryproject/wherry/internal/node/evict"
 )
 
@@ -80,7 +79,7 @@ func TestReadFaults(t *testing.T) {
 
 // TestStalls: the watch can be had from this kernel, if it has any, and ends with its context.
 func TestStalls(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	told, err := Stalls(ctx, "/proc/pressure/memory")
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/wherryproject/wherry/internal/cri/critest"
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func target(change ...func(*corev1.Container)) Target {
 	c := &corev1.Container{Name: "app"}
@@ -35,7 +35,7 @@ func running(t *testing.T, exec func(critest.Info, []string) (critest.ExecAnswer
 }
 
 func tcpProbe(host string, port intstr.IntOrString) *corev1.Probe {
-	return &corev1.Probe{TimeoutSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host, Port: port}}}
+	return &corev1.Probe{TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host, Port: port}}}
 }
 
 func execProbe(timeout int32, words ...string) *corev1.Probe {

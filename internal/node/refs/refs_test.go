@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 func configMap(name, version string, data map[string]string) *corev1.ConfigMap {
@@ -49,7 +51,7 @@ func open(t *testing.T, client *fake.Clientset, patience time.Duration) (*Source
 	others := goleak.IgnoreCurrent() // of the API server of another test
 	changed := make(chan types.UID, 100)
 	s := New(Config{Client: client, Patience: patience, Changed: func(uid types.UID) { changed <- uid }})
-	t.Cleanup(func() { s.Close(); goleak.VerifyNone(t, others) })
+	t.Cleanup(func() { s.Close(); leaktest.None(t, others) })
 	return s, changed
 }
 
@@ -183,7 +185,7 @@ func TestAway(t *testing.T) {
 	}
 	client.PrependReactor("get", "configmaps", gone)
 	client.PrependReactor("list", "configmaps", gone)
-	s, changed := open(t, client, 50*time.Millisecond)
+	s, changed := open(t, client, 5*time.Second)
 	s.Register(podWith("one", "a"))
 	if _, err := s.ConfigMap(t.Context(), "ns", "a"); err != nil {
 		t.Fatal(err)

@@ -199,7 +199,7 @@ func TestHostPortUDPFlowMovesToTheNewPod(t *testing.T) {
 		if _, err := conn.Write([]byte("x")); err != nil {
 			return "", err
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(3 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 		buf := make([]byte, 100)
 		n, err := conn.Read(buf)
 		return string(buf[:n]), err

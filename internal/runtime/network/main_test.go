@@ -186,7 +186,7 @@ func answer(name string, from net.Addr) []byte {
 
 // call speaks to addr from the calling thread's namespace and returns the answer.
 func call(network, addr string) (string, error) {
-	c, err := net.DialTimeout(network, addr, 3*time.Second)
+	c, err := net.DialTimeout(network, addr, 20*time.Second)
 	if err != nil {
 		return "", err
 	}

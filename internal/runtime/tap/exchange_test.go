@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // foreign is a container of a runtime that hands its shim the fifos' own names.
@@ -79,7 +80,7 @@ func (f *foreign) nothing() {
 // EC-16 on a runtime that cannot be told of a tap: its shim gets the tap's fifos under the runtime's names, which are the runtime's again
 // when it has opened them, also for the next process.
 func TestStartExchanged(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	f := newForeign(t)
 	taps := testTaps(t, f.dir)
 	if err := taps.StartExchanged("c", f.spec, f.opens); err != nil {
@@ -107,7 +108,7 @@ func TestStartExchanged(t *testing.T) {
 
 // A process that ends at once, whose fifos the runtime has removed before its start returns, as containerd 1.6 does.
 func TestStartExchangedEndsAtOnce(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	f := newForeign(t)
 	taps := testTaps(t, f.dir)
 	err := taps.StartExchanged("c", f.spec, func() error {
@@ -127,7 +128,7 @@ func TestStartExchangedEndsAtOnce(t *testing.T) {
 
 // A start that fails leaves all as it was.
 func TestStartExchangedFails(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	f := newForeign(t)
 	taps := testTaps(t, f.dir)
 	sorry := errors.New("sorry")
@@ -144,7 +145,7 @@ func TestStartExchangedFails(t *testing.T) {
 func TestRecoverExchanged(t *testing.T) {
 	for name, started := range map[string]bool{"started": true, "not started": false} {
 		t.Run(name, func(t *testing.T) {
-			defer goleak.VerifyNone(t)
+			defer leaktest.None(t)
 			f := newForeign(t)
 			killed := testTaps(t, f.dir)
 			r, err := killed.prepare("c", f.spec)
@@ -192,7 +193,7 @@ func TestRecoverExchanged(t *testing.T) {
 
 // A container that ended while no server ran, whose fifos the runtime has removed: what was kept is shown, and that there may be more.
 func TestRecoverExchangedEndedAlone(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	f := newForeign(t)
 	taps := testTaps(t, f.dir)
 	if err := taps.StartExchanged("c", f.spec, f.opens); err != nil {

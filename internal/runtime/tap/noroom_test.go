@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // A container for which there was no room for a tap may run without one: a later process does not take it for a tapped
 // one whose output has ended.
 func TestPassingWithoutRoom(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	ring := filepath.Join(dir, "c", ringFile)
 	if err := os.MkdirAll(ring+".new", 0o700); err != nil { // stands for a disk without room

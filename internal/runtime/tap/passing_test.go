@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // passing makes a container's output one that only passes.
@@ -83,7 +84,7 @@ func (j *joined) ends(want string, as error) {
 // EC-15, EC-16: of a container whose output only passes clients see the log and what it does not have, such as a prompt; one whose
 // input ends leaves, and the container's goes on; the log has all, also what the ring has let go, and with another process in between.
 func TestPassing(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, false, passing)
@@ -149,7 +150,7 @@ func TestPassing(t *testing.T) {
 
 // EC-15: the end of a client's input is the container's with stdinOnce; the client stays for the output.
 func TestPassingStdinOnce(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, true, passing)
@@ -166,7 +167,7 @@ func TestPassingStdinOnce(t *testing.T) {
 // EC-15: the end of the first client's input is the container's also while another one's goes on: that stays for the
 // output, and nobody reads what it still says.
 func TestPassingStdinOnceOfTwo(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, true, passing)
@@ -198,7 +199,7 @@ func TestPassingStdinOnceOfTwo(t *testing.T) {
 
 // EC-15: a client that goes ends nothing, and one that resizes reaches the container's terminal.
 func TestPassingLeaves(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, true, passing, func(s *Spec) { s.TTY = true })
@@ -222,7 +223,7 @@ func TestPassingLeaves(t *testing.T) {
 
 // EC-16: whoever attaches while the container prints sees every line once, whenever that is.
 func TestPassingJoins(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, false, passing)

@@ -17,9 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // fakeShim opens a container's fifos as containerd's shim does: outputs for both ways, stdin likewise.
@@ -114,7 +115,7 @@ func seen(t *testing.T, taps *Taps, s *fakeShim) func() string {
 // EC-15, EC-16: every client sees all from the first byte, before, during and after; a process that lets go and the next one that
 // takes up change nothing, nor for the log, which is renamed meanwhile.
 func TestTaps(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	early := seen(t, taps, &fakeShim{}) // before there is a container
@@ -173,7 +174,7 @@ func TestTaps(t *testing.T) {
 // EC-16: what a container prints while no server runs is lost if it also ends then; whoever attaches is told. One that goes on
 // and has nothing to say is none of these.
 func TestTapOfContainerThatEndedAlone(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	for alone, want := range map[bool]string{
 		true:  "said before|[wherry: the container exited while the server was not running: its last output may be missing]\n",
 		false: "said before|",
@@ -208,7 +209,7 @@ func TestTapOfContainerThatEndedAlone(t *testing.T) {
 
 // A ring that cannot be read costs what is in it, and neither the container nor its output from then on.
 func TestTapOfDamagedRing(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, false)
@@ -229,7 +230,7 @@ func TestTapOfDamagedRing(t *testing.T) {
 
 // EC-15: with stdinOnce the end of the first client's input ends the container's, for good; without, no client's does.
 func TestTapStdin(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	for _, once := range []bool{false, true} {
 		dir := t.TempDir()
 		taps := testTaps(t, dir)
@@ -273,7 +274,7 @@ func TestTapStdin(t *testing.T) {
 
 // A client that takes nothing holds the container up once the ring is full, until it goes away; another goes on getting all.
 func TestTapSlowClient(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, false)
@@ -325,7 +326,7 @@ func TestTapSlowClient(t *testing.T) {
 // EC-16, IX-05: where one client is on the way, nothing is let go before it is there: it gets all of an output that is longer than
 // the ring, though the container was faster.
 func TestTapAwaited(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.None(t)
 	dir := t.TempDir()
 	taps := testTaps(t, dir)
 	s := container(t, taps, dir, false, func(s *Spec) { s.Awaited = true })

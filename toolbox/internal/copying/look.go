@@ -28,6 +28,7 @@ type question struct {
 	Then time.Time `json:"since,omitzero"` // changed: since when; else since the container was made
 	Name string    `json:"name,omitempty"` // put: the file's name in the folder at Path, escaped
 	Size int64     `json:"size,omitempty"` // put: how many bytes come
+	Over bool      `json:"over,omitempty"` // put: a file that is there may be replaced
 	Data []byte    `json:"data,omitempty"` // put: the next bytes, in a line of their own
 }
 
@@ -92,6 +93,9 @@ func (l *looker) serve() error {
 			last = answer{Error: applet.Plain(err.Error())}
 		}
 		last.End = err == nil
+		for i, note := range last.Notes {
+			last.Notes[i] = strings.ReplaceAll(applet.Plain(note), "\n", "?")
+		}
 		if err := l.say(last); err != nil {
 			return err
 		}
@@ -170,13 +174,13 @@ func (l *looker) within(name, at string) (*root, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	r, err := openRoot(path.Join(l.base, name))
-	if err != nil {
+	r, kept, err := openBeneath(path.Join(l.base, name))
+	switch {
+	case err != nil:
 		return nil, "", fmt.Errorf("container %s: its files are not here: %w", name, err)
-	}
-	if r.changed { // there is no way back, for the next question
-		r.close()
-		return nil, "", applet.Fail(1, "this kernel cannot keep a path in a folder (openat2): Linux 5.6 can")
+	case !kept: // to change the root has no way back, for the next question
+		return nil, "", applet.Fail(1, "a path cannot be kept in a folder here: the kernel has no openat2 (Linux 5.6 has), "+
+			"or a seccomp profile forbids it")
 	}
 	return r, where, nil
 }

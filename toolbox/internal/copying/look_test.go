@@ -117,23 +117,66 @@ func TestLookSends(t *testing.T) {
 	if !bytes.Equal(got, long) || answers[0].File.Size != int64(len(long)) || !answers[len(answers)-1].End {
 		t.Errorf("%d bytes came of %d, in %d lines", len(got), len(long), len(answers))
 	}
-	got = nil
-	for _, a := range askLook(t, base, `{"do":"pack","root":"root","path":"/data/sub"}`) {
+	for path, want := range map[string]string{"/data/sub": fmt.Sprintf("sub/ 0, sub/long %d", len(long)), "/data/in": "in/ 0, in/passwd 4"} {
+		if s := archiveOf(t, base, path); s != want {
+			t.Errorf("the archive of %s has %s", path, s)
+		}
+	}
+}
+
+// archiveOf is what the archive of a path has.
+func archiveOf(t *testing.T, base, path string) string {
+	t.Helper()
+	var got []byte
+	for _, a := range askLook(t, base, `{"do":"pack","root":"root","path":"`+path+`"}`) {
 		got = append(got, a.Data...)
 	}
 	var list []string
 	for r := tar.NewReader(bytes.NewReader(got)); ; {
 		h, err := r.Next()
 		if err == io.EOF {
-			break
+			return strings.Join(list, ", ")
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, fmt.Sprintf("%s %d", h.Name, h.Size))
 	}
-	if s := strings.Join(list, ", "); s != fmt.Sprintf("sub/ 0, sub/long %d", len(long)) {
-		t.Errorf("the archive has %s", s)
+}
+
+// UI-06: a file with a time that JSON has none for is listed as the others of its folder.
+func TestLookListsOddTimes(t *testing.T) {
+	base, err := os.MkdirTemp("/dev/shm", "wherry-") // a file system that keeps such times
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	late := time.Date(11476, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := errorsOf(os.Mkdir(filepath.Join(base, "root"), 0o755), os.WriteFile(filepath.Join(base, "root/late"), nil, 0o644),
+		os.WriteFile(filepath.Join(base, "root/other"), nil, 0o644), os.Chtimes(filepath.Join(base, "root/late"), late, late)); err != nil {
+		t.Fatal(err)
+	}
+	a := askLook(t, base, `{"do":"list","root":"root","path":"/"}`, `{"do":"read","root":"root","path":"/late"}`)
+	if s := strings.Join(names(a[0].Files), ", "); s != "f late, f other" || !a[1].End {
+		t.Errorf("%+v", a)
+	}
+}
+
+// UI-06: what is too deep to be looked at is said, and no folder on the way is called changed for it.
+func TestLookSaysWhatIsTooDeep(t *testing.T) {
+	base, root := world(t)
+	deep := filepath.Join(root, "data", strings.Repeat("d/", mostDeep+2))
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := askLook(t, base, `{"do":"changed","root":"root","path":"/data","since":"2001-01-01T00:00:00Z"}`)
+	if len(a[0].Notes) != 1 || !strings.Contains(a[0].Notes[0], "too deep") {
+		t.Errorf("notes %q", a[0].Notes)
+	}
+	for _, e := range a[0].Files {
+		if e.Kind == "d" && strings.HasPrefix(e.Name, "d") {
+			t.Errorf("%s is called changed", e.Name)
+		}
 	}
 }
 
@@ -146,8 +189,9 @@ func TestLookPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := func(text string) string { return `{"data":"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"}` }
-	put := `{"do":"put","root":"root","path":"/data","name":"old","size":5}`
-	for _, cut := range [][]string{{put}, {put, data("ab")}, {put, data("abcdef")}, {put, `{"do":"list"}`}} {
+	put := `{"do":"put","root":"root","path":"/data","name":"old","size":5,"over":true}`
+	unasked := strings.Replace(put, "true", "false", 1)
+	for _, cut := range [][]string{{unasked, data("abcde")}, {put}, {put, data("ab")}, {put, data("abcdef")}, {put, `{"do":"list"}`}} {
 		if a := askLook(t, base, cut...); a[len(a)-1].Error == "" {
 			t.Errorf("%q: %+v", cut, a)
 		}
@@ -269,11 +313,15 @@ func FuzzLook(f *testing.F) {
 	f.Add(`{"do":"put","root":"root","path":"/data/up","name":"secret","size":1}` + "\n" + `{"data":"eA=="}`)
 	f.Add(`{"do":"compare","root":"root","path":"/data/abs","with":{"root":"root","path":"/"}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		dir, _ := world(t)
+		dir, root := world(t)
+		roots := filepath.Join(dir, "roots") // what is beside it is nobody's
+		if err := errorsOf(os.Mkdir(roots, 0o755), os.Rename(root, filepath.Join(roots, "root"))); err != nil {
+			t.Fatal(err)
+		}
 		before := picture(t, dir+"/outside")
 		var out bytes.Buffer
-		l := &looker{base: dir, in: bufio.NewReader(strings.NewReader(strings.ReplaceAll(text, "outside", "root"))),
-			out: json.NewEncoder(&out), sent: func() error { return nil }}
+		l := &looker{base: roots, in: bufio.NewReader(strings.NewReader(text)), out: json.NewEncoder(&out),
+			sent: func() error { return nil }}
 		_ = l.serve()
 		if after := picture(t, dir+"/outside"); after != before {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)

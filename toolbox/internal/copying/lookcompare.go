@@ -25,7 +25,6 @@ type difference struct {
 type comparison struct {
 	*bounds
 	found   []difference
-	notes   []string
 	buffers [2][]byte
 }
 
@@ -47,7 +46,7 @@ func (l *looker) compare(q question) (a answer, err error) {
 	defer unix.Close(two)
 	c := &comparison{bounds: newBounds(), buffers: [2][]byte{make([]byte, 128<<10), make([]byte, 128<<10)}}
 	c.walk([2]int{one, two}, "", where, 0)
-	return answer{Differ: c.found, More: c.more, Notes: c.notes, Visited: c.visited}, nil
+	return answer{Differ: c.found, More: c.more, Notes: c.list, Visited: c.visited}, nil
 }
 
 // folder opens a folder of a root, and says where it is.
@@ -69,7 +68,7 @@ func (c *comparison) walk(fds [2]int, below, where string, deep int) {
 	for i, fd := range fds {
 		list, more, err := namesIn(fd, mostVisited)
 		if err != nil || more || deep > mostDeep {
-			c.notes = append(c.notes, where+" was not compared as a whole")
+			c.add("%s was not compared as a whole", where)
 			return
 		}
 		names[i] = list
@@ -81,15 +80,21 @@ func (c *comparison) walk(fds [2]int, below, where string, deep int) {
 		name := first(names)
 		at := path.Join(where, name)
 		var both [2]*entry
+		known := !hiddenByKernel(at)
 		for i := range names {
 			if len(names[i]) > 0 && names[i][0] == name {
 				names[i] = names[i][1:]
-				if e, err := entryOf(fds[i], name); err == nil {
+				e, err := entryOf(fds[i], name)
+				switch {
+				case err == nil:
 					both[i] = &e
+				case !errors.Is(err, unix.ENOENT) && known:
+					c.add("%s was not compared: %v", at, err)
+					known = false
 				}
 			}
 		}
-		if !hiddenByKernel(at) {
+		if known {
 			c.pair(fds, both, name, path.Join(below, escape(name)), at, deep)
 		}
 	}
@@ -117,7 +122,7 @@ func (c *comparison) pair(fds [2]int, both [2]*entry, name, below, at string, de
 	case one.Kind != two.Kind:
 		d.How = []string{"kind"}
 	default:
-		if one.Kind == "f" && !(one.device == two.device && one.inode == two.inode) && !c.alike(fds, both, name) {
+		if one.Kind == "f" && !(one.device == two.device && one.inode == two.inode) && !c.alike(fds, both, name, at) {
 			d.How = append(d.How, "contents")
 		}
 		if one.To != two.To {
@@ -146,7 +151,7 @@ func (c *comparison) both(fds [2]int, name, below, at string, deep int) {
 	for i, fd := range fds {
 		sub, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			c.notes = append(c.notes, at+" was not compared: "+err.Error())
+			c.add("%s was not compared: %v", at, err)
 			return
 		}
 		defer unix.Close(sub)
@@ -155,8 +160,8 @@ func (c *comparison) both(fds [2]int, name, below, at string, deep int) {
 	c.walk(into, below, at, deep+1)
 }
 
-// alike reports whether two files have the same contents. What cannot be read is not.
-func (c *comparison) alike(fds [2]int, both [2]*entry, name string) bool {
+// alike reports whether two files have the same contents, or that is not known and said in a note.
+func (c *comparison) alike(fds [2]int, both [2]*entry, name, at string) bool {
 	if both[0].Size != both[1].Size {
 		return false
 	}
@@ -164,7 +169,8 @@ func (c *comparison) alike(fds [2]int, both [2]*entry, name string) bool {
 	for i, fd := range fds {
 		f, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return false
+			c.add("what is in %s was not compared: %v", at, err)
+			return true
 		}
 		files[i] = os.NewFile(uintptr(f), name)
 		defer files[i].Close()
@@ -175,6 +181,10 @@ func (c *comparison) alike(fds [2]int, both [2]*entry, name string) bool {
 		}
 		a, errA := io.ReadFull(files[0], c.buffers[0])
 		b, errB := io.ReadFull(files[1], c.buffers[1])
+		if err := errors.Join(problem(errA), problem(errB)); err != nil {
+			c.add("what is in %s was not compared: %v", at, err)
+			return true
+		}
 		if a != b || !bytes.Equal(c.buffers[0][:a], c.buffers[1][:b]) || (errA == nil) != (errB == nil) {
 			return false
 		}
@@ -184,4 +194,12 @@ func (c *comparison) alike(fds [2]int, both [2]*entry, name string) bool {
 		n -= int64(a)
 	}
 	return true
+}
+
+// problem is an error that is not the end of a file.
+func problem(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
 }

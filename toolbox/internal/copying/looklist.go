@@ -64,7 +64,14 @@ func entryOf(dir int, base string) (e entry, err error) {
 	return e, nil
 }
 
-func timeOf(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)).UTC() }
+// timeOf is the zero time where JSON has none: a program may give its files the year 300000.
+func timeOf(t unix.StatxTimestamp) time.Time {
+	at := time.Unix(t.Sec, int64(t.Nsec)).UTC()
+	if year := at.Year(); year < 0 || year > 9999 {
+		return time.Time{}
+	}
+	return at
+}
 
 func kindOf(mode uint32) string {
 	switch mode & unix.S_IFMT {
@@ -139,13 +146,14 @@ func (l *looker) list(q question) (a answer, err error) {
 		return a, fmt.Errorf("%s is the kernel's in a running container: a shell in the container shows it", where)
 	}
 	users, groups := map[uint32]bool{}, map[uint32]bool{}
+	var n notes
 	for _, name := range names {
 		e, err := entryOf(fd, name)
 		if errors.Is(err, unix.ENOENT) {
 			continue // it went away meanwhile
 		}
 		if err != nil {
-			a.Notes = append(a.Notes, (&fs.PathError{Op: "look at", Path: name, Err: err}).Error())
+			n.add("look at %s: %v", name, err)
 			continue
 		}
 		if e.Kind == "l" {
@@ -155,6 +163,7 @@ func (l *looker) list(q question) (a answer, err error) {
 		users[e.UID], groups[e.GID] = true, true
 		a.Files = append(a.Files, e)
 	}
+	a.Notes = n.list
 	a.Users, a.Groups = r.namesOf("/etc/passwd", users), r.namesOf("/etc/group", groups)
 	return a, nil
 }

@@ -124,7 +124,7 @@ func (l *looker) pack(q question) (a answer, err error) {
 		return a, err
 	}
 	defer r.close()
-	dir, found, err := r.find(strings.TrimRight(at, "/"))
+	dir, found, err := r.find(strings.TrimRight(at, "/") + "/") // a link to a folder is what it leads to, as in list
 	if err != nil {
 		return a, err
 	}
@@ -135,19 +135,15 @@ func (l *looker) pack(q question) (a answer, err error) {
 	}
 	out := bufio.NewWriterSize(lines{l}, piece)
 	p := NewPacker(out)
-	note := func(words string) {
-		if len(a.Notes) < 100 {
-			a.Notes = append(a.Notes, words)
-		}
-	}
-	p.Problem, p.Note = func(err error) { note(err.Error()) }, note
+	var n notes
+	p.Problem, p.Note = func(err error) { n.add("%v", err) }, func(words string) { n.add("%s", words) }
 	p.Skip = func(name string, _ fs.FileInfo) bool { return kernels(name) }
 	for _, f := range found {
 		if err := p.add(dir, f.base, f.name); err != nil {
 			return a, err
 		}
 	}
-	return a, errors.Join(p.Close(), out.Flush())
+	return answer{Notes: n.list}, errors.Join(p.Close(), out.Flush())
 }
 
 // put writes a file into a folder, and asks for each piece of it. It is there once it is whole; what was there stays
@@ -176,7 +172,10 @@ func (l *looker) put(q question) (a answer, err error) {
 		return a, err
 	}
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: q.Size, ModTime: time.Now()}
-	if e, err := entryOf(u.parentFD, name); err == nil && e.Kind == "f" { // it keeps what it is but for its contents
+	switch e, err := entryOf(u.parentFD, name); {
+	case err == nil && !q.Over:
+		return a, fmt.Errorf("%s is there already: it was made after the folder was read", name)
+	case err == nil && e.Kind == "f": // it keeps what it is but for its contents
 		h.Mode, h.Uid, h.Gid = int64(e.Mode), int(e.UID), int(e.GID)
 	}
 	if err := u.Put(h, in); err != nil {

@@ -3,6 +3,7 @@
 package copying
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -23,8 +24,25 @@ const (
 	tick = 10 * time.Millisecond
 )
 
+// notes are what could not be looked at, each in a line. Their number is bounded: who may read nothing has one for each
+// folder.
+type notes struct{ list []string }
+
+// mostNotes is how many there are at most, before one that says that there are more.
+const mostNotes = 100
+
+func (n *notes) add(format string, args ...any) {
+	switch {
+	case len(n.list) < mostNotes:
+		n.list = append(n.list, fmt.Sprintf(format, args...))
+	case len(n.list) == mostNotes:
+		n.list = append(n.list, "and more")
+	}
+}
+
 // bounds ends a walk that takes too long.
 type bounds struct {
+	notes
 	until   time.Time
 	visited int
 	told    int
@@ -61,7 +79,6 @@ type changes struct {
 	*bounds
 	since time.Time
 	found []entry
-	notes []string
 }
 
 // changed tells which files of the root filesystem were written since a time, as the kernel noted it, which no program
@@ -87,35 +104,40 @@ func (l *looker) changed(q question) (a answer, err error) {
 	c := &changes{bounds: newBounds(), since: q.Then.Add(-tick)}
 	where, _ := r.kernels(fd)
 	c.walk(fd, "", path.Join("/", where), 0)
-	return answer{Files: c.found, More: c.more, Notes: c.notes, Visited: c.visited}, nil
+	return answer{Files: c.found, More: c.more, Notes: c.list, Visited: c.visited}, nil
 }
 
-// walk goes through an open folder, and reports whether anything in it changed.
+// walk goes through an open folder, and reports whether anything in it changed, or may have.
 func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
 	names, more, err := namesIn(fd, mostVisited)
-	if err != nil || more || deep > mostDeep {
-		c.note("%s was not looked at as a whole", where)
+	if err != nil || more {
+		c.add("%s was not looked at as a whole", where)
+		any = true
 	}
 	for _, name := range names {
 		if c.over() {
-			return any
+			return true
+		}
+		at := path.Join(where, name)
+		if hiddenByKernel(at) {
+			continue
 		}
 		e, err := entryOf(fd, name)
-		at := path.Join(where, name)
-		if err != nil || e.Mount || hiddenByKernel(at) {
-			any = any || e.Mount // the folder was made for it
+		switch {
+		case errors.Is(err, unix.ENOENT): // it went away meanwhile
+			continue
+		case err != nil:
+			c.add("%s was not looked at: %v", at, err)
+			any = true
+			continue
+		case e.Mount:
+			any = true // the folder was made for it
 			continue
 		}
 		e.Name = path.Join(below, e.Name)
 		is := e.Changed.After(c.since)
-		if e.Kind == "d" && deep < mostDeep {
-			sub, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			if err != nil {
-				c.note("%s: %v", at, err)
-				continue
-			}
-			inside := c.walk(sub, e.Name, at, deep+1)
-			unix.Close(sub)
+		if e.Kind == "d" {
+			inside := c.into(fd, name, e.Name, at, deep)
 			any = any || inside
 			is = is && !inside
 		}
@@ -128,10 +150,19 @@ func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
 	return any
 }
 
-func (c *changes) note(format string, args ...any) {
-	if len(c.notes) < 100 {
-		c.notes = append(c.notes, fmt.Sprintf(format, args...))
+// into is walk for a folder in an open one.
+func (c *changes) into(fd int, name, below, at string, deep int) bool {
+	if deep >= mostDeep {
+		c.add("%s is too deep: what is in it was not looked at", at)
+		return true
 	}
+	sub, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		c.add("%s was not looked at: %v", at, err)
+		return true
+	}
+	defer unix.Close(sub)
+	return c.walk(sub, below, at, deep+1)
 }
 
 // hiddenByKernel reports whether a path is one that a running container has something of the kernel's at.

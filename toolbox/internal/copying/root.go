@@ -18,19 +18,33 @@ type root struct {
 	changed bool // it is this process's root
 }
 
-// openRoot opens a folder as a root.
-func openRoot(path string) (*root, error) {
+// openBeneath opens a folder as a root. The kernel keeps paths in it; kept is false where it cannot.
+func openBeneath(path string) (r *root, kept bool, err error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, false, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	r := &root{fd: fd}
+	r = &root{fd: fd}
 	probe, err := r.open(".", unix.O_PATH)
 	if err == nil {
 		unix.Close(probe)
-		return r, nil
+		return r, true, nil
 	}
-	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+	r.close()
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return nil, false, nil
+	}
+	return nil, false, &fs.PathError{Op: "open", Path: path, Err: err}
+}
+
+// openRoot opens a folder as a root, which becomes this process's where the kernel cannot keep paths in it.
+func openRoot(path string) (*root, error) {
+	r, kept, err := openBeneath(path)
+	if err != nil || kept {
+		return r, err
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	// An old kernel, or a seccomp profile from before openat2.
@@ -40,8 +54,7 @@ func openRoot(path string) (*root, error) {
 	if err := unix.Chdir("/"); err != nil {
 		return nil, err
 	}
-	r.changed = true
-	return r, nil
+	return &root{fd: fd, changed: true}, nil
 }
 
 // mostTries is how often the kernel is asked again after a walk that it gave up because something was renamed at the

@@ -8,6 +8,7 @@ import { ApiError, send } from "./client";
 export interface Session {
   user: string;
   groups?: string[];
+  problem?: string; // why the API does not say who that is, now
   signIn: SignIn;
   command?: { kubeconfig?: string; context?: string };
   version?: string;

@@ -16,24 +16,25 @@ export interface Hearer {
 
 const subprotocol = "binary.k8s.io";
 
-// Paths' last words where WebSockets were tried in vain and plain requests were not.
-type Refused = Set<string>;
+// Paths' last words where WebSockets were tried in vain and plain requests were not, and when: it may have been for a moment.
+type Refused = Map<string, number>;
+const socketsAgain = 60_000;
 
 /** Streams opens streams, and remembers which of them do not come by WebSocket. */
 export class Streams {
-  private readonly plainOnly: Refused = new Set();
+  private readonly plainOnly: Refused = new Map();
 
   constructor(private readonly multiplexed: boolean) {}
 
   /** open hears a stream until it ends. It throws an ApiError with the server's words if it is refused. */
   async open(path: string, signal: AbortSignal, hearer: Hearer): Promise<void> {
     const kind = path.split("?")[0]!.split("/").pop()!;
-    if (!this.multiplexed && !this.plainOnly.has(kind)) {
+    if (!this.multiplexed && !(Date.now() - (this.plainOnly.get(kind) ?? -Infinity) < socketsAgain)) {
       if (await bySocket(path, signal, hearer)) {
         return;
       }
       // A page is not told why a WebSocket was refused; a plain request is.
-      return byRequest(path, signal, { ...hearer, opened: () => (this.plainOnly.add(kind), hearer.opened()), piece: hearer.piece });
+      return byRequest(path, signal, { ...hearer, opened: () => (this.plainOnly.set(kind, Date.now()), hearer.opened()), piece: hearer.piece });
     }
     return byRequest(path, signal, hearer);
   }

@@ -189,7 +189,7 @@ async function watch<T extends KubeObject>(
 }
 
 /** pause waits, and not longer once the network is there again or the page is looked at again. */
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);

@@ -58,7 +58,7 @@ export type Question =
   | { do: "list" | "read" | "send" | "pack"; root: string; path: string; from?: number; most?: number }
   | { do: "changed"; root: string; path: string }
   | { do: "compare"; root: string; path: string; with: { root: string; path: string } }
-  | { do: "put"; root: string; path: string; name: string; size: number };
+  | { do: "put"; root: string; path: string; name: string; size: number; over: boolean };
 
 type Fields = Record<string, unknown>;
 

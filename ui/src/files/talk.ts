@@ -20,6 +20,8 @@ export interface Place {
 
 export const toolbox = "wherry.dev/toolbox";
 
+const longestAnswer = 64 << 20; // of a program in a pod, which may write what it wants
+
 /** talkPath is the request for a talk. */
 export function talkPath({ namespace, pod, container, writable }: Place): string {
   const query = new URLSearchParams([
@@ -92,7 +94,7 @@ export class Talk {
   private connect(): void {
     const path = talkPath(this.place);
     const socket = new WebSocket(socketAddress(path), protocol);
-    const [lines, decoder] = [new Lines(), new TextDecoder()];
+    const [lines, decoder] = [new Lines(longestAnswer), new TextDecoder()];
     let opened = false;
     [this.socket, this.words, this.ended] = [socket, "", ""];
     socket.binaryType = "arraybuffer";

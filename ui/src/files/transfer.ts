@@ -64,13 +64,13 @@ export async function download(talk: Talk, root: string, path: string, folder: b
   return { blob: gatherer.blob(), notes: last.notes };
 }
 
-/** upload writes a file into a folder. */
-export async function upload(place: Place, root: string, path: string, file: File, progress: Progress, signal: AbortSignal): Promise<void> {
+/** upload writes a file into a folder, over one that is there only if that is said. */
+export async function upload(place: Place, root: string, path: string, file: File, over: boolean, progress: Progress, signal: AbortSignal): Promise<void> {
   const talk = new Talk({ ...place, writable: true });
   const stop = () => talk.close();
   signal.addEventListener("abort", stop);
   try {
-    await talk.ask({ do: "put", root, path, name: escapeName(file.name), size: file.size }, ({ got }) => {
+    await talk.ask({ do: "put", root, path, name: escapeName(file.name), size: file.size, over }, ({ got }) => {
       if (got !== null) {
         progress(got, file.size);
         file.slice(got, got + piece).arrayBuffer().then((data) => talk.more(new Uint8Array(data)), stop);

@@ -46,10 +46,10 @@ export function useTransfers(place: Place) {
       change({ state: "done", words: [`${bytes(blob.size)} came`, ...notes.slice(0, 5)].join("; ") });
     }, (error: Error) => change({ state: "failed", words: error.message })).finally(() => talk.close());
   };
-  const put = (root: string, path: string, file: File, done: () => void) => {
+  const put = (root: string, path: string, file: File, over: boolean, done: () => void) => {
     const stop = new AbortController();
     const { change, progress } = begin(`Upload of ${file.name}`, () => stop.abort());
-    upload(place, root, path, file, progress, stop.signal).then(() => {
+    upload(place, root, path, file, over, progress, stop.signal).then(() => {
       change({ state: "done", words: `${bytes(file.size)} written to ${shown(path)}` });
       done();
     }, (error: Error) => change({ state: "failed", words: error.message }));
@@ -74,7 +74,7 @@ export function Transfers({ list, forget }: { list: Transfer[]; forget: (transfe
 
 interface UploadProperties {
   files: Entry[]; // that are in the folder
-  put: (file: File) => void;
+  put: (file: File, over: boolean) => void;
 }
 
 /** Upload takes a file of the reader's; one that would take another's place is asked about first. */
@@ -86,7 +86,7 @@ export function Upload({ files, put }: UploadProperties) {
     if (file && files.some((f) => f.name === escapeName(file.name) || shown(f.name) === file.name)) {
       ask(file);
     } else if (file) {
-      put(file);
+      put(file, false);
     }
   };
   return (
@@ -96,7 +96,7 @@ export function Upload({ files, put }: UploadProperties) {
       {asked && (
         <span class="ask" role="alert">
           {asked.name} is there already.
-          <button type="button" onClick={() => { put(asked); ask(null); }}>Replace it</button>
+          <button type="button" onClick={() => { put(asked, true); ask(null); }}>Replace it</button>
           <button type="button" class="quiet" onClick={() => ask(null)}>Keep it</button>
         </span>
       )}

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
-import { kube } from "../api/client";
+import { useRef, useState } from "preact/hooks";
+import { useWherry } from "../api/server";
 import type { Pod } from "../api/types";
 import { useNow } from "../frame/clock";
 import { Command } from "../frame/command";
-import { Page } from "../frame/context";
 import { Refused } from "../frame/notice";
 import { go, href } from "../frame/router";
 import { boxesOf, stateWords, type Box } from "../pod/containers";
@@ -17,16 +16,6 @@ import { Changed, Compare } from "./lists";
 import { clean, crumbs, join, last, parent, shown, typed } from "./path";
 import { Transfers, Upload, useTransfers } from "./transfers";
 import { useAnswer, useTalk } from "./use";
-
-/** useWherry says whether the server knows image exec; another one would take it for a command in the pod's container. */
-function useWherry(): boolean | undefined {
-  const { stores } = useContext(Page);
-  const [is, set] = useState<boolean | undefined>(undefined);
-  useEffect(() => {
-    kube<{ gitVersion?: string }>("/version").then((v) => set(v.gitVersion?.includes("+wherry") ?? false), () => set(false));
-  }, [stores]);
-  return is;
-}
 
 /** FilesView shows the files of a pod's containers, of those that have ended, too. */
 export function FilesView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
@@ -70,7 +59,7 @@ function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
         {!isFile && !other && shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s || undefined }))}>{title}</button>)}
         <button type="button" title="Look anew, also at a run that has begun since" onClick={() => setTurn((n) => n + 1)}>Look again</button>
         <button type="button" onClick={() => transfers.get(container, path, last(path), !isFile)}>{isFile ? "Download" : "Download folder"}</button>
-        {list.answer && <Upload files={list.answer.files} put={(file) => transfers.put(container, path, file, () => setTurn((n) => n + 1))} />}
+        {list.answer && <Upload files={list.answer.files} put={(file, over) => transfers.put(container, path, file, over, () => setTurn((n) => n + 1))} />}
         <span class="fill" />
         <Command words={command} />
       </div>

@@ -20,14 +20,18 @@ export function App() {
   const stores = useMemo(() => new Stores(), []);
   const sessions = useMemo(() => new Sessions(), []);
   const [known, setKnown] = useState<Known | null>(null);
-  const ask = () => void whoIsThere().then(setKnown);
+  const ask = () => void whoIsThere().then((answer) => {
+    if ("signIn" in answer) { // what is on the page is the reader's who has left
+      stores.clear();
+      sessions.clear();
+    }
+    setKnown(answer);
+  });
   useEffect(() => {
     ask();
     const stopLinks = followLinks();
-    const stopSession = onSignedOut(() => {
-      stores.clear();
-      ask();
-    });
+    // The API may refuse for a while what the page's own session is good for: its lists say so, and try again.
+    const stopSession = onSignedOut(ask);
     return () => {
       stopLinks();
       stopSession();
@@ -58,7 +62,7 @@ export function App() {
   }
   return (
     <Page.Provider value={{ session: known.session, stores, sessions }}>
-      <Frame signedOut={() => { stores.clear(); ask(); }} stores={stores} />
+      <Frame signedOut={ask} stores={stores} />
     </Page.Provider>
   );
 }

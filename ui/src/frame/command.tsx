@@ -5,9 +5,21 @@
 import { useContext, useState } from "preact/hooks";
 import { Page } from "./context";
 
+// Controls, what changes the direction of text, and ends of lines: pasted as they are, a terminal would obey them.
+const odd = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
 /** word quotes a word for a shell where it has to be. */
 export function word(text: string): string {
+  if (odd.test(text)) {
+    const escaped = [...text].map((c) => (c === "'" || c === "\\" ? "\\" + c : odd.test(c) ? escapeOf(c.codePointAt(0)!) : c));
+    return `$'${escaped.join("")}'`;
+  }
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function escapeOf(code: number): string {
+  const [letter, digits] = code < 0x80 ? ["x", 2] as const : code < 0x10000 ? ["u", 4] as const : ["U", 8] as const;
+  return `\\${letter}${code.toString(16).padStart(digits, "0")}`;
 }
 
 /** commandLine joins the words of a command, without those that are empty or missing. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useContext } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
+import { ApiError } from "../api/client";
 import { signOut } from "../api/session";
 import { useList } from "../api/store";
 import type { Namespace } from "../api/types";
@@ -21,10 +22,13 @@ export function Header({ route, signedOut, help }: Properties) {
   const { session } = useContext(Page);
   const [theme, next] = useTheme();
   const namespace = route.at.get("namespace") ?? "";
-  const leave = async () => {
-    await signOut().catch(() => undefined); // a session that the server does not know is over too
-    signedOut();
-  };
+  const [problem, setProblem] = useState("");
+  const leave = () => signOut().then(signedOut, (error: Error) => {
+    if (error instanceof ApiError && error.code === 401) {
+      return signedOut(); // a session that the server does not know is over too
+    }
+    setProblem(`You are still signed in: ${error.message}`);
+  });
   return (
     <header class="top">
       <a class="brand" href={href("pods", { namespace })}>Wherry</a>
@@ -40,7 +44,8 @@ export function Header({ route, signedOut, help }: Properties) {
         {theme === "system" ? "Auto" : theme === "light" ? "Light" : "Dark"}
       </button>
       <button type="button" class="quiet" onClick={help} aria-label="Help: keys" title="Keys">?</button>
-      <button type="button" class="quiet" onClick={leave}>Sign out</button>
+      <button type="button" class="quiet" onClick={() => void leave()}>Sign out</button>
+      {(problem || session.problem) && <span role="alert" class="bad">{problem || session.problem}</span>}
     </header>
   );
 }

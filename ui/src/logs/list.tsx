@@ -86,9 +86,14 @@ export function LogList(p: Properties) {
       p.setFollow(false);
     }
   };
+  const dragged = (event: Event) => {
+    if (follow && (event.type === "touchmove" || event.target === event.currentTarget)) { // a finger, or the scrollbar
+      p.setFollow(false);
+    }
+  };
   return (
     <>
-      <div ref={box} class={`log-list${side ? " side-by-side" : ""}${p.times ? " timed" : ""}`} style={side ? { "--columns": names.length } : { "--columns": 1 }} role="listbox" tabIndex={0} aria-label="Lines" onKeyDown={key} onWheel={scrolled}
+      <div ref={box} class={`log-list${side ? " side-by-side" : ""}${p.times ? " timed" : ""}`} style={side ? { "--columns": names.length } : { "--columns": 1 }} role="listbox" tabIndex={0} aria-label="Lines" onKeyDown={key} onWheel={scrolled} onTouchMove={dragged} onPointerDown={dragged}
         aria-activedescendant={index >= 0 ? `line-${index + p.dropped}` : undefined}>
         {side && (
           <div class="log-row side log-head" aria-hidden="true">

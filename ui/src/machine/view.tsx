@@ -26,6 +26,7 @@ interface Usage {
 }
 
 const every = 10_000;
+const patience = 30_000;
 
 /** useUsage asks for the figures of nodes while they are looked at: they have no watch. */
 function useUsage(names: string[]): { usage: Map<string, Usage>; problem: string } {
@@ -33,22 +34,24 @@ function useUsage(names: string[]): { usage: Map<string, Usage>; problem: string
   const key = names.join();
   useEffect(() => {
     const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
     const ask = async () => {
-      if (document.hidden || names.length === 0) {
-        return;
-      }
       try {
-        set({ usage: await figures(names, stop.signal), problem: "" });
+        if (!document.hidden && names.length > 0) {
+          set({ usage: await figures(names, AbortSignal.any([stop.signal, AbortSignal.timeout(patience)])), problem: "" });
+        }
       } catch (error) {
         if (!stop.signal.aborted) {
           set((s) => ({ ...s, problem: error instanceof Error ? error.message : String(error) }));
         }
       }
+      if (!stop.signal.aborted) {
+        timer = setTimeout(ask, every); // not before: a slow server would have ever more to answer
+      }
     };
     void ask();
-    const timer = setInterval(ask, every);
     return () => {
-      clearInterval(timer);
+      clearTimeout(timer);
       stop.abort();
     };
   }, [key]);

@@ -74,7 +74,7 @@ export function WhyView({ pod, events }: { pod: Pod; events: KubeEvent[] }) {
     const asks = new AbortController();
     send("/ui/why" + query({ namespace, name }), { signal: asks.signal })
       .then(async (response) => setAnswer((await response.json()) as Answer))
-      .catch(() => setAnswer(undefined)); // what the pod says is shown, and the command that says why there is no more
+      .catch(() => asks.signal.aborted || setAnswer(undefined)); // what the pod says is shown, and the command that says why there is no more
     return () => asks.abort();
   }, [troubled, asked]);
   const evidence = troubled && !answer ? evidenceOf(pod, events) : [];

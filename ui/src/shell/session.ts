@@ -172,6 +172,13 @@ export class Sessions {
     this.all.push(session);
   }
 
+  /** clear leaves all of them: whoever comes next is not to see them. */
+  clear(): void {
+    for (const session of [...this.all]) {
+      this.close(session);
+    }
+  }
+
   /** close leaves a session and forgets it. */
   close(session: Session): void {
     session.leave();

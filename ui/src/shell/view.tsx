@@ -3,6 +3,7 @@
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { kube, podPath } from "../api/client";
 import { useRight } from "../api/rights";
+import { useWherry } from "../api/server";
 import type { Pod } from "../api/types";
 import { Command } from "../frame/command";
 import { Page } from "../frame/context";
@@ -13,12 +14,7 @@ import { running, takeUp, waysInto, type Rights, type Way } from "./ways";
 const profiles = ["general", "baseline", "restricted", "netadmin", "sysadmin"];
 
 function useRights(namespace: string, name: string): Rights {
-  const { stores } = useContext(Page);
-  const [wherry, setWherry] = useState<boolean | undefined>(undefined);
-  useEffect(() => {
-    // Another API server would take a debug session for a command in the pod's own container.
-    kube<{ gitVersion?: string }>("/version").then((v) => setWherry(v.gitVersion?.includes("+wherry") ?? false), () => setWherry(false));
-  }, [stores]);
+  const wherry = useWherry();
   return {
     exec: useRight({ namespace, name, verb: "create", resource: "pods", subresource: "exec" }),
     attach: useRight({ namespace, name, verb: "create", resource: "pods", subresource: "attach" }),
@@ -39,9 +35,15 @@ export function ShellView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const [, redraw] = useState(0);
   const [chosen, choose] = useState<Session | null>(() => sessions.of(namespace, name).at(-1) ?? null);
   const [opening, setOpening] = useState(false);
+  const [unloaded, setUnloaded] = useState(false);
   const open = async (way: Way) => {
     setOpening(true); // a second press of the same key is not a second shell
-    const { makeScreen } = await import("./terminal").finally(() => setOpening(false));
+    const terminal = await import("./terminal").catch(() => null).finally(() => setOpening(false));
+    setUnloaded(!terminal); // of a page that was opened before the server was updated, or while the server is away
+    if (!terminal) {
+      return;
+    }
+    const { makeScreen } = terminal;
     const session = new Session(way.wish, makeScreen(() => document.querySelector<HTMLElement>(".session-bar button")?.focus()));
     sessions.add(session);
     choose(session);
@@ -76,6 +78,11 @@ export function ShellView({ pod, at }: { pod: Pod; at: URLSearchParams }) {
         {!asking && rights.exec === false && <span class="dim">You may not open a shell here: it takes the right to create pods/exec.</span>}
         {!asking && rights.exec && ways.length === 0 && <span class="dim">Nothing runs in this pod.</span>}
       </div>
+      {unloaded && (
+        <p role="alert" class="note">
+          The page's terminal cannot be loaded: the server is away, or was updated since the page was opened. <button type="button" onClick={() => location.reload()}>Load the page again</button>
+        </p>
+      )}
       <Debuggers pod={pod} list={debuggers} rights={rights} held={open1} open={(w) => void open(w)} />
       <div class="session-tabs">
         {open1.map((s, i) => (

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // Cluster is pods, nodes and an API server of nothing but the storages that it is given.
@@ -156,7 +158,7 @@ func closedPort(t *testing.T) int32 {
 
 // Main runs tests that must leave no goroutine behind.
 func Main(m *testing.M) {
-	goleak.VerifyTestMain(m,
+	leaktest.Main(m,
 		// klog's flusher, started by the import.
 		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
 		// spdystream keeps the error of a close for ten minutes, for a caller of Wait whom nobody sends.

@@ -26,8 +26,8 @@ type PKI struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Wish is a certificate that is wanted.
-type Wish struct {
+// CertRequest is what a certificate is to say.
+type CertRequest struct {
 	Name  string // common name
 	DNS   string
 	Usage []x509.ExtKeyUsage
@@ -62,14 +62,14 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 }
 
 // Sign makes a certificate with a key of its own.
-func (p *PKI) Sign(w Wish) *tls.Certificate {
+func (p *PKI) Sign(w CertRequest) *tls.Certificate {
 	p.t.Helper()
 	key := newKey(p.t)
 	return &tls.Certificate{Certificate: [][]byte{p.SignKey(w, &key.PublicKey)}, PrivateKey: key}
 }
 
 // SignKey makes a certificate of a key, as DER.
-func (p *PKI) SignKey(w Wish, key any) []byte {
+func (p *PKI) SignKey(w CertRequest, key any) []byte {
 	p.t.Helper()
 	if w.Until.IsZero() {
 		w.Until = time.Now().Add(time.Hour)
@@ -89,13 +89,13 @@ func (p *PKI) SignKey(w Wish, key any) []byte {
 
 // Agent makes the certificate of a node's agent.
 func (p *PKI) Agent(node string) *tls.Certificate {
-	return p.Sign(Wish{Name: wire.AgentPrefix + node, DNS: wire.ServerName(node),
+	return p.Sign(CertRequest{Name: wire.AgentPrefix + node, DNS: wire.ServerName(node),
 		Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 }
 
 // API makes the API's certificate.
 func (p *PKI) API() *tls.Certificate {
-	return p.Sign(Wish{Name: wire.APIName, Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return p.Sign(CertRequest{Name: wire.APIName, Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
 // Pool has the authority alone.

@@ -81,7 +81,7 @@ func TestAsks(t *testing.T) {
 			strings.Join(r.DNSNames, "") != wire.ServerName("n1") {
 			t.Errorf("asked for %v, %v", r.Subject, r.DNSNames)
 		}
-		return signed(pki.SignKey(agenttest.Wish{Name: r.Subject.CommonName, DNS: wire.ServerName("n1"), Usage: serving}, r.PublicKey), pki.Cert.Raw)
+		return signed(pki.SignKey(agenttest.CertRequest{Name: r.Subject.CommonName, DNS: wire.ServerName("n1"), Usage: serving}, r.PublicKey), pki.Cert.Raw)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -115,8 +115,8 @@ func TestRefusesAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wish := func(usage ...x509.ExtKeyUsage) agenttest.Wish {
-		return agenttest.Wish{Name: wire.AgentPrefix + "n1", DNS: wire.ServerName("n1"), Usage: usage}
+	wish := func(usage ...x509.ExtKeyUsage) agenttest.CertRequest {
+		return agenttest.CertRequest{Name: wire.AgentPrefix + "n1", DNS: wire.ServerName("n1"), Usage: usage}
 	}
 	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	for want, answer := range map[string]func(r *x509.CertificateRequest) string{

@@ -9,7 +9,7 @@ import (
 )
 
 // Offer says on which NUMA nodes a container could have its CPUs. (Near does not count.)
-func (p Policy) Offer(w Wish, nodes numa.Mask) numa.Offer {
+func (p Policy) Offer(w Request, nodes numa.Mask) numa.Offer {
 	free, passed := p.Free(w)
 	if p.FullPCPUsOnly {
 		free = p.Machine.inWholeCores(free.Difference(passed)).Union(passed)

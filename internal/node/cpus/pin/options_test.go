@@ -70,24 +70,24 @@ func TestChooseNear(t *testing.T) {
 	p := Policy{Machine: nodes(2, 1, 2), Reserved: set("0,8")}
 	for _, tt := range []struct {
 		name  string
-		wish  Wish
+		req   Request
 		whole bool
 		want  string
 	}{
-		{"near", Wish{Need: 2, Near: p.Machine.Nodes()[1]}, false, "4,12"},
-		{"more than is near", Wish{Need: 10, Near: p.Machine.Nodes()[1]}, false, "1,4-7,9,12-15"},
-		{"whole cores that are near", Wish{Need: 2, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true, "7,15"},
-		{"whole cores, one of them near", Wish{Need: 4, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true,
+		{"near", Request{Need: 2, Near: p.Machine.Nodes()[1]}, false, "4,12"},
+		{"more than is near", Request{Need: 10, Near: p.Machine.Nodes()[1]}, false, "1,4-7,9,12-15"},
+		{"whole cores that are near", Request{Need: 2, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true, "7,15"},
+		{"whole cores, one of them near", Request{Need: 4, Near: p.Machine.Nodes()[1], Taken: set("4-6")}, true,
 			"1,7,9,15"},
 	} {
 		p.FullPCPUsOnly = tt.whole
-		got, err := p.Choose(tt.wish)
+		got, err := p.Choose(tt.req)
 		if err != nil || got.String() != tt.want {
 			t.Errorf("%s: %v, %v, want %s", tt.name, got, err, tt.want)
 		}
 	}
 	p.FullPCPUsOnly = false
-	_, err := p.Choose(Wish{Need: 15, Near: p.Machine.Nodes()[1]})
+	_, err := p.Choose(Request{Need: 15, Near: p.Machine.Nodes()[1]})
 	if few, ok := err.(*TooFew); !ok || few.Need != 15 || few.Free != 14 {
 		t.Errorf("too few: %v", err)
 	}

@@ -72,8 +72,8 @@ func (h Held) union(in func(container string) bool) (out cpuset.CPUSet) {
 	return out
 }
 
-// Wish is a container's request.
-type Wish struct {
+// Request is a container's request.
+type Request struct {
 	Need      int
 	Container string
 	Pod       Held            // what its pod has
@@ -84,7 +84,7 @@ type Wish struct {
 
 // Choose says which CPUs a container gets. One that has some keeps them; what init containers before it have had it
 // takes over. Its error is a [*TooFew].
-func (p Policy) Choose(w Wish) (cpuset.CPUSet, error) {
+func (p Policy) Choose(w Request) (cpuset.CPUSet, error) {
 	if has := w.Pod[w.Container]; has.Size() > 0 {
 		return has, nil
 	}
@@ -100,7 +100,7 @@ func (p Policy) Choose(w Wish) (cpuset.CPUSet, error) {
 }
 
 // Free are the CPUs that a container may get, and those of them that it takes over.
-func (p Policy) Free(w Wish) (free, passed cpuset.CPUSet) {
+func (p Policy) Free(w Request) (free, passed cpuset.CPUSet) {
 	others := w.Pod.union(func(name string) bool { return !w.Before[name] })
 	passed = w.Pod.union(func(name string) bool { return w.Before[name] }).Difference(others)
 	free = p.Machine.All().Difference(p.Reserved).Difference(w.Taken).Difference(others)

@@ -142,25 +142,25 @@ func TestChoose(t *testing.T) {
 	before := map[string]bool{"init": true}
 	for _, tt := range []struct {
 		name string
-		wish Wish
+		req  Request
 		want string
 	}{
-		{"not a reserved one", Wish{Need: 2}, "1,5"},
-		{"not another pod's", Wish{Need: 2, Taken: set("1,5")}, "2,6"},
-		{"its own again", Wish{Need: 2, Container: "c", Pod: Held{"c": set("3,7")}, Taken: set("1")}, "3,7"},
-		{"not its neighbour's", Wish{Need: 2, Container: "c", Pod: Held{"d": set("1,5")}}, "2,6"},
-		{"its init container's", Wish{Need: 2, Container: "c", Pod: Held{"init": set("3,7")}, Before: before}, "3,7"},
-		{"a part of them", Wish{Need: 1, Container: "c", Pod: Held{"init": set("3,7")}, Before: before}, "3"},
-		{"and more", Wish{Need: 4, Container: "c", Pod: Held{"init": set("3,7")}, Before: before}, "1,3,5,7"},
-		{"not what another took over", Wish{Need: 2, Container: "c", Pod: Held{"init": set("3,7"), "d": set("3,7")},
+		{"not a reserved one", Request{Need: 2}, "1,5"},
+		{"not another pod's", Request{Need: 2, Taken: set("1,5")}, "2,6"},
+		{"its own again", Request{Need: 2, Container: "c", Pod: Held{"c": set("3,7")}, Taken: set("1")}, "3,7"},
+		{"not its neighbour's", Request{Need: 2, Container: "c", Pod: Held{"d": set("1,5")}}, "2,6"},
+		{"its init container's", Request{Need: 2, Container: "c", Pod: Held{"init": set("3,7")}, Before: before}, "3,7"},
+		{"a part of them", Request{Need: 1, Container: "c", Pod: Held{"init": set("3,7")}, Before: before}, "3"},
+		{"and more", Request{Need: 4, Container: "c", Pod: Held{"init": set("3,7")}, Before: before}, "1,3,5,7"},
+		{"not what another took over", Request{Need: 2, Container: "c", Pod: Held{"init": set("3,7"), "d": set("3,7")},
 			Before: before}, "1,5"},
 	} {
-		got, err := p.Choose(tt.wish)
+		got, err := p.Choose(tt.req)
 		if err != nil || !got.Equals(set(tt.want)) {
 			t.Errorf("%s: %v, %v, want %s", tt.name, got, err, tt.want)
 		}
 	}
-	_, err := p.Choose(Wish{Need: 6, Container: "c", Pod: Held{"init": set("3,7")}, Before: before, Taken: set("1")})
+	_, err := p.Choose(Request{Need: 6, Container: "c", Pod: Held{"init": set("3,7")}, Before: before, Taken: set("1")})
 	if few, ok := errors.AsType[*TooFew](err); !ok || few.Need != 6 || few.Free != 5 {
 		t.Errorf("too few: %v", err)
 	}
@@ -206,7 +206,7 @@ func TestNobodyShares(t *testing.T) {
 			if p.FullPCPUsOnly {
 				n *= m.ThreadsPerCore()
 			}
-			w := Wish{Need: n, Container: name, Pod: pods[who]}
+			w := Request{Need: n, Container: name, Pod: pods[who]}
 			if name != "init" {
 				w.Before = map[string]bool{"init": true}
 			}

@@ -4,7 +4,7 @@
 //
 // Pure.
 //
-// A [Wish] is what is known when the container asks; [Look] says what there is to choose from, and [Offer.Choose]
+// A [Request] is what is known when the container asks; [Look] says what there is to choose from, and [Offer.Choose]
 // chooses, by what the device plug-in prefers where it has answered.
 //
 // Its law: a device is never in two living containers, but for one that an init container of the same pod has had: the

@@ -16,8 +16,8 @@ type Device struct {
 	NUMA    []int64 // nodes that it is near to; none: not known
 }
 
-// Wish is a container's request for devices of one resource, and what is known of them.
-type Wish struct {
+// Request is a container's request for devices of one resource, and what is known of them.
+type Request struct {
 	Resource string
 	Need     int
 	Devices  []Device
@@ -55,7 +55,7 @@ type Offer struct {
 }
 
 // Look says what there is for a container, or why there is too little: an [*Unavailable].
-func Look(w Wish) (Offer, error) {
+func Look(w Request) (Offer, error) {
 	if have := w.Pod[w.Container]; len(have) > 0 {
 		return Offer{Need: w.Need, Have: have}, nil
 	}
@@ -85,7 +85,7 @@ func Look(w Wish) (Offer, error) {
 }
 
 // nearTo are those of what can be had that are near, and what it gets in any case.
-func (w Wish) nearTo(o Offer) (out []string) {
+func (w Request) nearTo(o Offer) (out []string) {
 	for _, id := range o.Free {
 		near := len(w.Near) == 0 || slices.Contains(o.Must, id)
 		for _, n := range Nodes(w.Devices, []string{id}) {
@@ -99,7 +99,7 @@ func (w Wish) nearTo(o Offer) (out []string) {
 }
 
 // passed returns the devices that the container takes over from ended init containers, and all that its pod has.
-func (w Wish) passed() (passed, kept map[string]bool) {
+func (w Request) passed() (passed, kept map[string]bool) {
 	passed, kept = map[string]bool{}, map[string]bool{}
 	for _, name := range w.Before {
 		for _, id := range w.Pod[name] {

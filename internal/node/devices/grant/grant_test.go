@@ -30,57 +30,57 @@ func taken(ids ...string) map[string]bool {
 func TestLook(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		wish      Wish
+		req       Request
 		preferred []string
 		want      []string // nil: too few
 		left      int      // of those that could be had, when they are too few
 	}{
-		{"the first that are free", Wish{Need: 2, Devices: healthy("c", "a", "b")}, nil, []string{"a", "b"}, 0},
-		{"what the plug-in prefers", Wish{Need: 2, Devices: healthy("a", "b", "c")}, []string{"c", "b"},
+		{"the first that are free", Request{Need: 2, Devices: healthy("c", "a", "b")}, nil, []string{"a", "b"}, 0},
+		{"what the plug-in prefers", Request{Need: 2, Devices: healthy("a", "b", "c")}, []string{"c", "b"},
 			[]string{"b", "c"}, 0},
-		{"it prefers too few", Wish{Need: 2, Devices: healthy("a", "b", "c")}, []string{"c"}, []string{"a", "b"}, 0},
-		{"it prefers one twice", Wish{Need: 2, Devices: healthy("a", "b", "c")}, []string{"c", "c"},
+		{"it prefers too few", Request{Need: 2, Devices: healthy("a", "b", "c")}, []string{"c"}, []string{"a", "b"}, 0},
+		{"it prefers one twice", Request{Need: 2, Devices: healthy("a", "b", "c")}, []string{"c", "c"},
 			[]string{"a", "b"}, 0},
-		{"it prefers one that is not free", Wish{Need: 1, Devices: healthy("a", "b"), Taken: taken("b")},
+		{"it prefers one that is not free", Request{Need: 1, Devices: healthy("a", "b"), Taken: taken("b")},
 			[]string{"b"}, []string{"a"}, 0},
-		{"other pods have theirs", Wish{Need: 1, Devices: healthy("a", "b"), Taken: taken("a")}, nil, []string{"b"}, 0},
-		{"too few are free", Wish{Need: 2, Devices: healthy("a", "b"), Taken: taken("a")}, nil, nil, 1},
-		{"the unhealthy are given to nobody", Wish{Need: 1, Devices: []Device{{ID: "a"}, {ID: "b"}}}, nil, nil, 0},
-		{"a container keeps its own, though others are better now", Wish{Need: 1, Container: "c",
+		{"other pods have theirs", Request{Need: 1, Devices: healthy("a", "b"), Taken: taken("a")}, nil, []string{"b"}, 0},
+		{"too few are free", Request{Need: 2, Devices: healthy("a", "b"), Taken: taken("a")}, nil, nil, 1},
+		{"the unhealthy are given to nobody", Request{Need: 1, Devices: []Device{{ID: "a"}, {ID: "b"}}}, nil, nil, 0},
+		{"a container keeps its own, though others are better now", Request{Need: 1, Container: "c",
 			Devices: []Device{{ID: "a"}, {ID: "b", Healthy: true}}, Pod: Held{"c": {"a"}}}, []string{"b"},
 			[]string{"a"}, 0},
-		{"two containers of a pod do not share", Wish{Need: 1, Container: "c", Devices: healthy("a", "b"),
+		{"two containers of a pod do not share", Request{Need: 1, Container: "c", Devices: healthy("a", "b"),
 			Pod: Held{"other": {"a"}}}, nil, []string{"b"}, 0},
-		{"an init container's goes to the next", Wish{Need: 1, Container: "c", Devices: healthy("a", "b"),
+		{"an init container's goes to the next", Request{Need: 1, Container: "c", Devices: healthy("a", "b"),
 			Pod: Held{"init": {"b"}}, Before: []string{"init"}}, []string{"a"}, []string{"b"}, 0},
-		{"… as far as it goes", Wish{Need: 2, Container: "c", Devices: healthy("a", "b", "c"),
+		{"… as far as it goes", Request{Need: 2, Container: "c", Devices: healthy("a", "b", "c"),
 			Pod: Held{"init": {"c"}}, Before: []string{"init"}}, []string{"a", "b"}, []string{"a", "c"}, 0},
-		{"… but not what another container has taken over", Wish{Need: 1, Container: "second",
+		{"… but not what another container has taken over", Request{Need: 1, Container: "second",
 			Devices: healthy("a", "b"), Pod: Held{"init": {"a"}, "first": {"a"}}, Before: []string{"init"}}, nil,
 			[]string{"b"}, 0},
-		{"… and not when it is ill", Wish{Need: 1, Container: "c",
+		{"… and not when it is ill", Request{Need: 1, Container: "c",
 			Devices: []Device{{ID: "a"}, {ID: "b", Healthy: true}}, Pod: Held{"init": {"a"}}, Before: []string{"init"}},
 			nil, []string{"b"}, 0},
-		{"PL-33 near", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1"), Near: []int64{1}}, nil, []string{"b1"}, 0},
-		{"PL-33 the plug-in's choice of what is near", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1", "c1"),
+		{"PL-33 near", Request{Need: 1, Container: "c", Devices: placed("a0", "b1"), Near: []int64{1}}, nil, []string{"b1"}, 0},
+		{"PL-33 the plug-in's choice of what is near", Request{Need: 1, Container: "c", Devices: placed("a0", "b1", "c1"),
 			Near: []int64{1}}, []string{"c1"}, []string{"c1"}, 0},
-		{"PL-33 the plug-in wants one that is far", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1", "c1"),
+		{"PL-33 the plug-in wants one that is far", Request{Need: 1, Container: "c", Devices: placed("a0", "b1", "c1"),
 			Near: []int64{1}}, []string{"a0"}, []string{"b1"}, 0},
-		{"PL-33 too few are near", Wish{Need: 2, Container: "c", Devices: placed("a0", "b0", "c1"), Near: []int64{1}}, nil,
+		{"PL-33 too few are near", Request{Need: 2, Container: "c", Devices: placed("a0", "b0", "c1"), Near: []int64{1}}, nil,
 			[]string{"a0", "c1"}, 0},
-		{"PL-33 the plug-in leaves out what is near", Wish{Need: 2, Container: "c", Devices: placed("a0", "b0", "c1"),
+		{"PL-33 the plug-in leaves out what is near", Request{Need: 2, Container: "c", Devices: placed("a0", "b0", "c1"),
 			Near: []int64{1}}, []string{"a0", "b0"}, []string{"a0", "c1"}, 0},
-		{"PL-33 the init container's, though it is far", Wish{Need: 1, Container: "c", Devices: placed("a0", "b1"),
+		{"PL-33 the init container's, though it is far", Request{Need: 1, Container: "c", Devices: placed("a0", "b1"),
 			Near: []int64{1}, Pod: Held{"init": {"a0"}}, Before: []string{"init"}}, nil, []string{"a0"}, 0},
-		{"an init container that comes later does not pass its own on", Wish{Need: 1, Container: "early",
+		{"an init container that comes later does not pass its own on", Request{Need: 1, Container: "early",
 			Devices: healthy("a"), Pod: Held{"late": {"a"}}}, nil, nil, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.wish.Resource = "vendor.example/gpu"
-			o, err := Look(tt.wish)
+			tt.req.Resource = "vendor.example/gpu"
+			o, err := Look(tt.req)
 			if tt.want == nil {
 				u, ok := errors.AsType[*Unavailable](err)
-				if !ok || u.Available != tt.left || u.Need != tt.wish.Need || u.Resource != "vendor.example/gpu" {
+				if !ok || u.Available != tt.left || u.Need != tt.req.Need || u.Resource != "vendor.example/gpu" {
 					t.Errorf("%+v, %v, want %d too few", o, err, tt.left)
 				}
 				return
@@ -112,7 +112,7 @@ func TestNobodyShares(t *testing.T) {
 				devices[rng.IntN(len(devices))].Healthy = rng.IntN(2) == 0
 				continue
 			}
-			w := Wish{Resource: "r", Need: 1 + rng.IntN(2), Devices: devices, Taken: map[string]bool{},
+			w := Request{Resource: "r", Need: 1 + rng.IntN(2), Devices: devices, Taken: map[string]bool{},
 				Pod: pods[pod], Container: c, Before: map[string][]string{"i2": {"i1"}, "m1": {"i1", "i2"},
 					"m2": {"i1", "i2"}}[c]}
 			for other, held := range pods {
@@ -181,17 +181,17 @@ func TestOn(t *testing.T) {
 	ill := Device{ID: "ill", NUMA: []int64{0}}
 	for _, tt := range []struct {
 		name string
-		w    Wish
+		w    Request
 		want string
 	}{
-		{"nobody says", Wish{Need: 1, Devices: []Device{{ID: "a", Healthy: true}}}, "any"},
-		{"either", Wish{Need: 1, Devices: placed("a0", "b1")}, "0! 1! 0-1"},
-		{"not the one that is taken", Wish{Need: 1, Devices: placed("a0", "b1"), Taken: map[string]bool{"a0": true}}, "1! 0-1"},
-		{"not the one that is ill", Wish{Need: 1, Devices: append(placed("b1"), ill)}, "1! 0-1"},
-		{"near to both", Wish{Need: 2, Devices: append(placed("a0"), wide)}, "0! 0-1"},
-		{"two nodes by need", Wish{Need: 2, Devices: placed("a0", "b1")}, "0-1!"},
-		{"too few", Wish{Need: 3, Devices: placed("a0", "b1")}, ""},
-		{"the init container's", Wish{Need: 1, Devices: placed("a0", "b1"), Container: "c", Pod: Held{"init": {"b1"}},
+		{"nobody says", Request{Need: 1, Devices: []Device{{ID: "a", Healthy: true}}}, "any"},
+		{"either", Request{Need: 1, Devices: placed("a0", "b1")}, "0! 1! 0-1"},
+		{"not the one that is taken", Request{Need: 1, Devices: placed("a0", "b1"), Taken: map[string]bool{"a0": true}}, "1! 0-1"},
+		{"not the one that is ill", Request{Need: 1, Devices: append(placed("b1"), ill)}, "1! 0-1"},
+		{"near to both", Request{Need: 2, Devices: append(placed("a0"), wide)}, "0! 0-1"},
+		{"two nodes by need", Request{Need: 2, Devices: placed("a0", "b1")}, "0-1!"},
+		{"too few", Request{Need: 3, Devices: placed("a0", "b1")}, ""},
+		{"the init container's", Request{Need: 1, Devices: placed("a0", "b1"), Container: "c", Pod: Held{"init": {"b1"}},
 			Before: []string{"init"}}, "1! 0-1"},
 	} {
 		o := tt.w.On(3)

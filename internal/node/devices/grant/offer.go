@@ -10,7 +10,7 @@ import (
 
 // On says on which NUMA nodes a container could have its devices: it does not matter where the plug-in says of none to
 // which it is near. (Near does not count.)
-func (w Wish) On(nodes numa.Mask) numa.Offer {
+func (w Request) On(nodes numa.Mask) numa.Offer {
 	var all []string
 	known := false
 	for _, d := range w.Devices {

@@ -138,8 +138,8 @@ func (s *Short) Error() string {
 	return fmt.Sprintf("container %s: no NUMA nodes have %s free for it", s.Container, s.Need)
 }
 
-// Wish is a container's request.
-type Wish struct {
+// Request is a container's request.
+type Request struct {
 	Container string
 	Need      Amounts
 	Taken     Taken // by others that live when it does, of its pod too
@@ -175,7 +175,7 @@ func (t Taken) may(set numa.Mask) bool {
 }
 
 // Offer says where it could be had.
-func (w Wish) Offer(m Machine) numa.Offer {
+func (w Request) Offer(m Machine) numa.Offer {
 	if len(w.Need) == 0 {
 		return numa.Offer{Any: true}
 	}
@@ -192,7 +192,7 @@ func (w Wish) Offer(m Machine) numa.Offer {
 
 // Choose takes it from the nodes that the topology manager has chosen; where these have too little, from the fewest
 // that have enough with them, or else without. near is 0 where it does not matter. Its error is a [*Short].
-func (w Wish) Choose(m Machine, r numa.Rule, near numa.Mask) (Share, error) {
+func (w Request) Choose(m Machine, r numa.Rule, near numa.Mask) (Share, error) {
 	if len(w.Need) == 0 {
 		return Share{}, nil
 	}

@@ -61,7 +61,7 @@ func TestChoose(t *testing.T) {
 		{"too little", of(10, 10), Amounts{memory: 14}, Taken{Of: of(4, 4)}, 0, "", ""},
 		{"nothing", of(10, 10), Amounts{}, Taken{}, 0, "map[]", ""},
 	} {
-		got, err := Wish{"c", tt.need, tt.taken}.Choose(tt.m, numa.Rule{}, tt.near)
+		got, err := Request{"c", tt.need, tt.taken}.Choose(tt.m, numa.Rule{}, tt.near)
 		if short := (*Short)(nil); errors.As(err, &short) != (tt.want == "") {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -78,15 +78,15 @@ func TestChoose(t *testing.T) {
 
 // PL-33: what is preferred is as narrow as the machine could ever give it.
 func TestOffer(t *testing.T) {
-	w := Wish{"c", Amounts{memory: 8}, Taken{Of: of(5, 5)}}
+	w := Request{"c", Amounts{memory: 8}, Taken{Of: of(5, 5)}}
 	if got := w.Offer(of(10, 10)); len(got.Hints) != 1 || got.Hints[0] != (numa.Hint{Nodes: 3}) {
 		t.Errorf("%+v", got)
 	}
-	w = Wish{"c", Amounts{memory: 8}, Taken{Of: of(5)}}
+	w = Request{"c", Amounts{memory: 8}, Taken{Of: of(5)}}
 	if got := w.Offer(of(10, 10)); len(got.Hints) != 2 || got.Hints[0] != (numa.Hint{Nodes: 2, Preferred: true}) {
 		t.Errorf("%+v", got)
 	}
-	if !(Wish{}).Offer(of(1)).Any {
+	if !(Request{}).Offer(of(1)).Any {
 		t.Error("who needs nothing minds")
 	}
 }
@@ -148,7 +148,7 @@ func TestNeverTooMuch(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				continue
 			}
-			w := Wish{Container: "c", Need: Amounts{memory: 1 + rng.Int64N(12)}}
+			w := Request{Container: "c", Need: Amounts{memory: 1 + rng.Int64N(12)}}
 			if rng.IntN(3) == 0 {
 				w.Need[huge] = 1 + rng.Int64N(4)
 			}

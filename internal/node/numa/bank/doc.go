@@ -5,8 +5,8 @@
 //
 // Pure.
 //
-// A [Machine] says what each NUMA node can give, [Needs] what a container asks for; [Wish.Offer] says on which nodes
-// that could be had, and [Wish.Choose] takes it from some.
+// A [Machine] says what each NUMA node can give, [Needs] what a container asks for; [Request.Offer] says on which nodes
+// that could be had, and [Request.Choose] takes it from some.
 //
 // Its law: no more is given of a node than it has; a container that needs several nodes shares them only with such as
 // have just the same ones; and what init containers have had their pod has again.

@@ -101,9 +101,9 @@ type placing struct {
 
 // wants is what a container, or a pod as a whole, asks for.
 type wants struct {
-	cpus    pin.Wish
-	memory  bank.Wish
-	devices map[string]grant.Wish
+	cpus    pin.Request
+	memory  bank.Request
+	devices map[string]grant.Request
 }
 
 // wants says what a container asks for, beside those that have been placed.
@@ -156,13 +156,13 @@ func (p *placing) needs(c *corev1.Container) needs {
 	return out
 }
 
-// of makes wishes of needs, for somebody who has nothing yet.
+// of makes requests of needs, for somebody who has nothing yet.
 func (p *placing) of(n needs) wants {
-	out := wants{cpus: pin.Wish{Need: n.cpus, Taken: p.facts.CPUs},
-		memory: bank.Wish{Need: n.memory, Taken: p.facts.Memory}, devices: map[string]grant.Wish{}}
+	out := wants{cpus: pin.Request{Need: n.cpus, Taken: p.facts.CPUs},
+		memory: bank.Request{Need: n.memory, Taken: p.facts.Memory}, devices: map[string]grant.Request{}}
 	for name, need := range n.devices {
 		d := p.facts.Devices[name]
-		out.devices[name] = grant.Wish{Resource: name, Need: need, Devices: d.List, Taken: d.Taken}
+		out.devices[name] = grant.Request{Resource: name, Need: need, Devices: d.List, Taken: d.Taken}
 	}
 	return out
 }

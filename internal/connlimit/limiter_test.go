@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package door
+package connlimit
 
 import (
 	"bufio"
@@ -16,28 +16,28 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wherryproject/wherry/internal/door/crowd"
+	"github.com/wherryproject/wherry/internal/connlimit/shed"
 )
 
-// port is a server behind a door: who sends a user's name is known; /wait answers when it is told to.
+// port is a server of a Limiter: who sends a user's name is known; /wait answers when it is told to.
 type port struct {
 	*httptest.Server
-	door    *Door
+	limiter *Limiter
 	waiting chan struct{}
 	release chan struct{}
 }
 
 func newPort(t *testing.T, c Config) *port {
-	p := &port{door: New(c), waiting: make(chan struct{}, 10), release: make(chan struct{})}
-	p.Server = httptest.NewUnstartedServer(p.door.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.door.Knows(r, r.Header.Get("User"))
+	p := &port{limiter: New(c), waiting: make(chan struct{}, 10), release: make(chan struct{})}
+	p.Server = httptest.NewUnstartedServer(p.limiter.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.limiter.Authenticated(r, r.Header.Get("User"))
 		if r.URL.Path == "/wait" {
 			p.waiting <- struct{}{}
 			<-p.release
 		}
 		fmt.Fprint(w, "hello")
 	})))
-	p.Listener = p.door.Listener(p.Listener)
+	p.Listener = p.limiter.Listener(p.Listener)
 	p.Start()
 	t.Cleanup(p.Close)
 	return p
@@ -90,11 +90,11 @@ func (c *client) gone(t *testing.T) {
 	}
 }
 
-// TestQuietStrangersGo (RS-01): a crowd that shows no credentials is kept small; known users' connections live on, idle or not, and whoever
+// TestQuietStrangersGo (RS-01): connections without credentials are kept few; known users' connections live on, idle or not, and whoever
 // comes gets in.
 // ATTACK B12.
 func TestQuietStrangersGo(t *testing.T) {
-	p := newPort(t, Config{Limits: crowd.Limits{Strangers: 4, PerAddress: 4, Known: 4}})
+	p := newPort(t, Config{Limits: shed.Limits{Strangers: 4, PerAddress: 4, Known: 4}})
 	idle, busy := p.dial(t), p.dial(t)
 	idle.ask(t, "/", "ann")
 	if err := busy.send("/wait", "ann"); err != nil {
@@ -119,7 +119,7 @@ func TestQuietStrangersGo(t *testing.T) {
 
 // TestOneUserIsNotAll (RS-01): a user who opens connections without end loses their own idle ones, not others'.
 func TestOneUserIsNotAll(t *testing.T) {
-	p := newPort(t, Config{Limits: crowd.Limits{Strangers: 4, PerAddress: 4, Known: 4}})
+	p := newPort(t, Config{Limits: shed.Limits{Strangers: 4, PerAddress: 4, Known: 4}})
 	ann := p.dial(t)
 	ann.ask(t, "/", "ann")
 	var eves []*client
@@ -135,7 +135,7 @@ func TestOneUserIsNotAll(t *testing.T) {
 
 // TestStrangersHaveLittleTime (RS-01): one who shows no credentials is cut off; one who has may be idle longer, and a request takes its time.
 func TestStrangersHaveLittleTime(t *testing.T) {
-	p := newPort(t, Config{Limits: crowd.LimitsFor(1000, 100), StrangerTime: 50 * time.Millisecond})
+	p := newPort(t, Config{Limits: shed.LimitsFor(1000, 100), StrangerTime: 2 * time.Second})
 	known, asking := p.dial(t), p.dial(t)
 	known.ask(t, "/", "ann")
 	if err := asking.send("/wait", ""); err != nil {
@@ -173,7 +173,7 @@ func (f *failing) Accept() (net.Conn, error) {
 // ATTACK B12.
 func TestNoDescriptors(t *testing.T) {
 	short := false
-	d := New(Config{Limits: crowd.LimitsFor(1000, 100), Short: func() bool { return short }})
+	d := New(Config{Limits: shed.LimitsFor(1000, 100), Short: func() bool { return short }})
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestVanishedClientsAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := New(Config{Limits: crowd.LimitsFor(1000, 100)}).Listener(inner)
+	l := New(Config{Limits: shed.LimitsFor(1000, 100)}).Listener(inner)
 	defer l.Close()
 	out, err := net.Dial("tcp", inner.Addr().String())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // of its ports, keep nobody out: those who come with credentials are served, from an attacker's address too, watches go on, and the
 // server has files left to open (RS-01).
 // ATTACK B12.
-func TestCrowdAtTheDoors(t *testing.T) {
+func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	world(t)
 	const files = 1024
@@ -36,13 +36,13 @@ func TestCrowdAtTheDoors(t *testing.T) {
 	k.must(err)
 	kubelet := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)))
 
-	var crowd sync.WaitGroup
+	var idle sync.WaitGroup
 	for from, to := range map[string]string{"127.0.0.1": api.Host, "127.0.0.2": api.Host, "127.0.0.3": api.Host, "127.0.0.4": kubelet} {
-		crowd.Go(func() { stand(t, from, to, 1500) })
+		idle.Go(func() { stand(t, from, to, 1500) })
 	}
 	served := make(chan error, 1)
 	go func() { served <- come(t.Context(), srv.Config, 10) }() // while they come
-	crowd.Wait()
+	idle.Wait()
 	k.must(<-served)
 	k.must(come(t.Context(), srv.Config, 10)) // when they are there
 

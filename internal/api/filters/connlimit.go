@@ -13,18 +13,18 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/connlimit"
 )
 
-// AtDoor reports to the port's door which user each connection belongs to. Nil: there is no door.
-func AtDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
+// CountUsers reports to the limiter of the port which user each connection belongs to. Nil: there is none.
+func CountUsers(d *connlimit.Limiter, inner authenticator.Request) authenticator.Request {
 	if d == nil {
 		return inner
 	}
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		resp, ok, err := inner.AuthenticateRequest(req)
 		if ok && err == nil && resp.User.GetName() != user.Anonymous {
-			d.Knows(req, resp.User.GetName())
+			d.Authenticated(req, resp.User.GetName())
 		}
 		return resp, ok, err
 	})

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Wish is the annotation of a node with the networks that it would like to have, separated by commas.
-const Wish = "wherry.dev/pod-networks"
+// RequestedNetworks is the annotation of a node with the networks that it requests, separated by commas.
+const RequestedNetworks = "wherry.dev/pod-networks"
 
 // Join writes networks as the annotation has them.
 func Join(list []netip.Prefix) string {
@@ -21,9 +21,9 @@ func Join(list []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-// Wished reads the annotation: at most one network of each family, of a size that pods fit into. Empty text wishes for
+// ParseRequested reads the annotation: at most one network of each family, of a size that pods fit into. Empty text requests
 // nothing.
-func Wished(text string) ([]netip.Prefix, error) {
+func ParseRequested(text string) ([]netip.Prefix, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -31,16 +31,16 @@ func Wished(text string) ([]netip.Prefix, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		p, err := netip.ParsePrefix(strings.TrimSpace(part))
 		if err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", Wish, err)
+			return nil, fmt.Errorf("annotation %s: %w", RequestedNetworks, err)
 		}
 		if err := usable(p); err != nil {
-			return nil, fmt.Errorf("annotation %s: %s %w", Wish, p, err)
+			return nil, fmt.Errorf("annotation %s: %s %w", RequestedNetworks, p, err)
 		}
 		for _, q := range out {
 			if q.Addr().Is4() == p.Addr().Is4() {
 				return nil,
 					fmt.Errorf("annotation %s: %s and %s are of one address family; a node has one network of each",
-						Wish, q, p)
+						RequestedNetworks, q, p)
 			}
 		}
 		out = append(out, p)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package crowd
+package shed
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ type Conn struct {
 	Last    time.Time // when something happened on it last
 }
 
-// Limits say how many connections there may be, of each crowd.
+// Limits say how many connections there may be, of each kind.
 type Limits struct {
 	Strangers  int // on which nobody has shown credentials
 	PerAddress int // of these from one address
@@ -40,7 +40,7 @@ func LimitsFor(descriptors, mostStrangers int) Limits {
 		Known: max(min(descriptors-strangers, 4*mostStrangers), leastKnown)}
 }
 
-// Excess names the connections to close so that the limits hold. Of a crowd that is too large a sixteenth more is
+// Excess names the connections to close so that the limits hold. Of a kind of which there are too many a sixteenth more is
 // named, so that the next to come need no new decision.
 func Excess(conns []Conn, l Limits) []uint64 {
 	var strangers, known []Conn
@@ -56,7 +56,7 @@ func Excess(conns []Conn, l Limits) []uint64 {
 }
 
 // Relief names connections to close when descriptors run short: an eighth of the strangers and of the known who are
-// idle, at least one of either crowd if it has any.
+// idle, at least one of either if it has any.
 func Relief(conns []Conn) []uint64 {
 	var strangers, idle []Conn
 	for _, c := range conns {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package door
+package connlimit
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ type Descriptors struct {
 	spare   *os.File
 }
 
-// Shares of the descriptors: those of connections are given out in crowd.LimitsFor.
+// Shares of the descriptors: those of connections are given out in shed.LimitsFor.
 const (
 	leastReserve = 64
 	mostReserve  = 1024

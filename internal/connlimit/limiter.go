@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package door
+package connlimit
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/door/crowd"
+	"github.com/wherryproject/wherry/internal/connlimit/shed"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
@@ -22,9 +22,9 @@ const StrangerTime = 15 * time.Second
 // tellAgain is how seldom the log says that connections were closed.
 const tellAgain = time.Minute
 
-// Config says how a door is kept.
+// Config says what a Limiter keeps to.
 type Config struct {
-	Limits crowd.Limits
+	Limits shed.Limits
 	// StrangerTime is how long a connection may be without a request in progress while nobody has shown credentials on
 	// it: for the TLS handshake and the first request, and then between requests. 0: StrangerTime.
 	StrangerTime time.Duration
@@ -33,8 +33,8 @@ type Config struct {
 	Logger *slog.Logger // nil: silent
 }
 
-// Door keeps the connections of one port to their limits. Its methods are safe for concurrent use.
-type Door struct {
+// Limiter keeps the connections of one port to their limits. Its methods are safe for concurrent use.
+type Limiter struct {
 	cfg Config
 
 	mu        sync.Mutex
@@ -48,8 +48,8 @@ type Door struct {
 	told      time.Time
 }
 
-// New makes a door.
-func New(c Config) *Door {
+// New makes a Limiter.
+func New(c Config) *Limiter {
 	if c.StrangerTime == 0 {
 		c.StrangerTime = StrangerTime
 	}
@@ -59,199 +59,201 @@ func New(c Config) *Door {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Door{cfg: c, open: map[uint64]*conn{}, at: map[string]*conn{}, from: map[string]int{}}
+	return &Limiter{cfg: c, open: map[uint64]*conn{}, at: map[string]*conn{}, from: map[string]int{}}
 }
 
-// Listener is l behind the door.
-func (d *Door) Listener(l net.Listener) net.Listener { return &listener{Listener: l, door: d} }
+// Listener is l within the limits.
+func (lim *Limiter) Listener(l net.Listener) net.Listener {
+	return &listener{Listener: l, limiter: lim}
+}
 
 // Handler counts the requests in progress on each connection. It has to be the outermost handler of the port.
-func (d *Door) Handler(next http.Handler) http.Handler {
+func (lim *Limiter) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := d.connOf(r)
+		c := lim.connOf(r)
 		if c == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		d.running(c, +1)
-		defer d.running(c, -1)
+		lim.running(c, +1)
+		defer lim.running(c, -1)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// Knows says that the credentials of r are a user's, so that its connection is no longer a stranger's.
-func (d *Door) Knows(r *http.Request, user string) {
-	c := d.connOf(r)
+// Authenticated says that the credentials of r are a user's, so that its connection is no longer a stranger's.
+func (lim *Limiter) Authenticated(r *http.Request, user string) {
+	c := lim.connOf(r)
 	if c == nil || user == "" {
 		return
 	}
-	d.mu.Lock()
-	if d.open[c.id] != c {
-		d.mu.Unlock()
+	lim.mu.Lock()
+	if lim.open[c.id] != c {
+		lim.mu.Unlock()
 		return
 	}
 	if c.user == "" {
-		d.uncount(c)
-		d.known++
+		lim.uncount(c)
+		lim.known++
 		c.timer.Stop()
 	}
 	c.user = user
-	victims := d.excess(c)
-	d.mu.Unlock()
-	d.part(victims)
+	victims := lim.excess(c)
+	lim.mu.Unlock()
+	lim.part(victims)
 }
 
 // ends is how a request and its connection find one another.
 func ends(local, remote string) string { return local + " " + remote }
 
-func (d *Door) connOf(r *http.Request) *conn {
+func (lim *Limiter) connOf(r *http.Request) *conn {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.at[ends(local.String(), r.RemoteAddr)]
+	lim.mu.Lock()
+	defer lim.mu.Unlock()
+	return lim.at[ends(local.String(), r.RemoteAddr)]
 }
 
-func (d *Door) running(c *conn, by int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (lim *Limiter) running(c *conn, by int) {
+	lim.mu.Lock()
+	defer lim.mu.Unlock()
 	c.running += by
 	c.asked = time.Now()
 	c.touch()
 }
 
 // admit lets a connection in, and others out if there are too many. It reports whether this one stays.
-func (d *Door) admit(inner net.Conn) (*conn, bool) {
+func (lim *Limiter) admit(inner net.Conn) (*conn, bool) {
 	c := &conn{Half: streams.Half{Conn: inner},
-		door: d, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()),
+		limiter: lim, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()),
 		asked: time.Now()}
 	c.touch()
-	short := d.cfg.Short()
-	d.mu.Lock()
-	d.last++
-	c.id = d.last
-	d.open[c.id], d.at[c.ends] = c, c
-	d.strangers++
-	d.from[c.from]++
-	c.timer = time.AfterFunc(d.cfg.StrangerTime, func() { d.overdue(c) })
+	short := lim.cfg.Short()
+	lim.mu.Lock()
+	lim.last++
+	c.id = lim.last
+	lim.open[c.id], lim.at[c.ends] = c, c
+	lim.strangers++
+	lim.from[c.from]++
+	c.timer = time.AfterFunc(lim.cfg.StrangerTime, func() { lim.overdue(c) })
 	var victims []*conn
 	if short {
-		victims = d.pick(crowd.Relief(d.facts()))
+		victims = lim.pick(shed.Relief(lim.facts()))
 	} else {
-		victims = d.excess(c)
+		victims = lim.excess(c)
 	}
-	stays := d.open[c.id] == c
-	d.mu.Unlock()
-	d.part(victims)
+	stays := lim.open[c.id] == c
+	lim.mu.Unlock()
+	lim.part(victims)
 	return c, stays
 }
 
 // relieve closes connections because there are no descriptors; false: there is none to close.
-func (d *Door) relieve() bool {
-	d.mu.Lock()
-	victims := d.pick(crowd.Relief(d.facts()))
-	d.mu.Unlock()
-	d.part(victims)
+func (lim *Limiter) relieve() bool {
+	lim.mu.Lock()
+	victims := lim.pick(shed.Relief(lim.facts()))
+	lim.mu.Unlock()
+	lim.part(victims)
 	return len(victims) > 0
 }
 
 // excess takes out those that are too many. Most of the time nobody is, and nothing is looked through: c is the only
 // one that has come, or has become somebody's.
-func (d *Door) excess(c *conn) []*conn {
-	l := d.cfg.Limits
-	if d.strangers <= l.Strangers && d.known <= l.Known && d.from[c.from] <= l.PerAddress {
+func (lim *Limiter) excess(c *conn) []*conn {
+	l := lim.cfg.Limits
+	if lim.strangers <= l.Strangers && lim.known <= l.Known && lim.from[c.from] <= l.PerAddress {
 		return nil
 	}
-	return d.pick(crowd.Excess(d.facts(), l))
+	return lim.pick(shed.Excess(lim.facts(), l))
 }
 
-func (d *Door) facts() []crowd.Conn {
-	out := make([]crowd.Conn, 0, len(d.open))
-	for id, c := range d.open {
-		out = append(out, crowd.Conn{ID: id, From: c.from, User: c.user, Running: c.running,
+func (lim *Limiter) facts() []shed.Conn {
+	out := make([]shed.Conn, 0, len(lim.open))
+	for id, c := range lim.open {
+		out = append(out, shed.Conn{ID: id, From: c.from, User: c.user, Running: c.running,
 			Last: time.Unix(0, c.used.Load())})
 	}
 	return out
 }
 
-func (d *Door) pick(ids []uint64) []*conn {
+func (lim *Limiter) pick(ids []uint64) []*conn {
 	out := make([]*conn, 0, len(ids))
 	for _, id := range ids {
-		c := d.open[id]
-		d.remove(c)
+		c := lim.open[id]
+		lim.remove(c)
 		out = append(out, c)
 	}
-	d.closed += len(out)
+	lim.closed += len(out)
 	return out
 }
 
 // remove takes a connection off the books.
-func (d *Door) remove(c *conn) {
-	if d.open[c.id] != c {
+func (lim *Limiter) remove(c *conn) {
+	if lim.open[c.id] != c {
 		return
 	}
-	delete(d.open, c.id)
-	if d.at[c.ends] == c {
-		delete(d.at, c.ends)
+	delete(lim.open, c.id)
+	if lim.at[c.ends] == c {
+		delete(lim.at, c.ends)
 	}
 	if c.user == "" {
-		d.uncount(c)
+		lim.uncount(c)
 	} else {
-		d.known--
+		lim.known--
 	}
 	c.timer.Stop()
 }
 
-func (d *Door) uncount(c *conn) {
-	d.strangers--
-	if d.from[c.from]--; d.from[c.from] == 0 {
-		delete(d.from, c.from)
+func (lim *Limiter) uncount(c *conn) {
+	lim.strangers--
+	if lim.from[c.from]--; lim.from[c.from] == 0 {
+		delete(lim.from, c.from)
 	}
 }
 
 // part closes connections that are off the books already, and says so now and then.
-func (d *Door) part(victims []*conn) {
+func (lim *Limiter) part(victims []*conn) {
 	for _, c := range victims {
 		c.cut()
 	}
 	if len(victims) == 0 {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if now := time.Now(); now.Sub(d.told) >= tellAgain {
-		d.cfg.Logger.Warn("too many connections: closed those that had been quiet longest", "closed", d.closed,
-			"strangers", d.strangers, "known", d.known, "lastFrom", victims[len(victims)-1].from)
-		d.told, d.closed = now, 0
+	lim.mu.Lock()
+	defer lim.mu.Unlock()
+	if now := time.Now(); now.Sub(lim.told) >= tellAgain {
+		lim.cfg.Logger.Warn("too many connections: closed those that had been quiet longest", "closed", lim.closed,
+			"strangers", lim.strangers, "known", lim.known, "lastFrom", victims[len(victims)-1].from)
+		lim.told, lim.closed = now, 0
 	}
 }
 
 // overdue ends a stranger's connection whose time is over.
-func (d *Door) overdue(c *conn) {
-	d.mu.Lock()
-	if d.open[c.id] != c || c.user != "" {
-		d.mu.Unlock()
+func (lim *Limiter) overdue(c *conn) {
+	lim.mu.Lock()
+	if lim.open[c.id] != c || c.user != "" {
+		lim.mu.Unlock()
 		return
 	}
-	left := d.cfg.StrangerTime
+	left := lim.cfg.StrangerTime
 	if c.running == 0 {
-		left = d.cfg.StrangerTime - time.Since(c.asked)
+		left = lim.cfg.StrangerTime - time.Since(c.asked)
 	}
 	if left > 0 {
 		c.timer.Reset(left)
-		d.mu.Unlock()
+		lim.mu.Unlock()
 		return
 	}
-	d.remove(c)
-	d.mu.Unlock()
+	lim.remove(c)
+	lim.mu.Unlock()
 	c.cut()
 }
 
 type listener struct {
 	net.Listener
-	door *Door
+	limiter *Limiter
 }
 
 // Accept implements net.Listener.
@@ -259,12 +261,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.Listener.Accept()
 		switch {
-		case exhausted(err) && l.door.relieve():
+		case exhausted(err) && l.limiter.relieve():
 			continue
 		case err != nil: // also EMFILE: net/http tries again, ever less often
 			return nil, err
 		}
-		if c, ok := l.door.admit(inner); ok {
+		if c, ok := l.limiter.admit(inner); ok {
 			return c, nil
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package door
+package connlimit
 
 import (
 	"net"
@@ -10,16 +10,16 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// conn is a connection behind a door.
+// conn is a connection of a Limiter.
 type conn struct {
 	streams.Half
-	door *Door
-	id   uint64
-	from string
-	ends string
-	used atomic.Int64 // when a byte or a request came or went last, in nanoseconds since 1970
+	limiter *Limiter
+	id      uint64
+	from    string
+	ends    string
+	used    atomic.Int64 // when a byte or a request came or went last, in nanoseconds since 1970
 
-	// Below: the door's lock.
+	// Below: under the lock of the Limiter.
 	user    string
 	running int
 	asked   time.Time // when a request began or ended last, or the connection came
@@ -39,9 +39,9 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.door.mu.Lock()
-	c.door.remove(c)
-	c.door.mu.Unlock()
+	c.limiter.mu.Lock()
+	c.limiter.remove(c)
+	c.limiter.mu.Unlock()
 	return c.Conn.Close()
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package crowd
+package shed
 
 import (
 	"fmt"
@@ -75,7 +75,7 @@ func spread(n int) []Conn {
 	return out
 }
 
-// TestExcessHolds (RS-01): whatever there is, the limits hold afterwards, no crowd is made much smaller than it may be, and the
+// TestExcessHolds (RS-01): whatever there is, the limits hold afterwards, neither kind is made much smaller than it may be, and the
 // newest connection of a stranger stays, unless all the others of the house are as few.
 func TestExcessHolds(t *testing.T) {
 	for seed := range int64(2000) {
