@@ -56,8 +56,10 @@ func (s *Server) loadAddresses(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the services' addresses: %w", err)
 	}
-	s.data.addresses.Load(list.(*corev1.ServiceList).Items)
 	s.data.nodePorts.Load(list.(*corev1.ServiceList).Items)
+	if err := s.data.keeper.Load(ctx, list.(*corev1.ServiceList).Items); err != nil {
+		return fmt.Errorf("read the ranges of services' addresses: %w", err)
+	}
 	return nil
 }
 

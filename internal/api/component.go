@@ -34,7 +34,10 @@ func (s *Server) components(ctx context.Context) []component {
 			s.ways.loopback, err = newLoopback(s.cfg.Inside)
 			return err
 		}, nil}, // Run has it drained
-		{"storage", nil, s.openStorage, func() { s.data.stores.Close() }},
+		{"storage", nil, s.openStorage, func() {
+			s.data.keeper.Close()
+			s.data.stores.Close()
+		}},
 		{"nodes", []string{"keys", "storage"}, s.reachNodes, func() {
 			s.ways.kubelets.Close()
 			s.ways.proxies.CloseIdleConnections()

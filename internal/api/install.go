@@ -90,8 +90,11 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 
 // cluster is what agents of other machines are told of it.
 func (s *Server) cluster(ctx context.Context) nodenetwork.Cluster {
-	c := nodenetwork.Cluster{ServiceCIDRs: []string{s.cfg.services.String()}, ClusterDomain: s.cfg.ClusterDomain,
-		ClusterDNS: s.cfg.ClusterDNS}
+	c := nodenetwork.Cluster{ClusterDomain: s.cfg.ClusterDomain, ClusterDNS: s.cfg.ClusterDNS}
+	known, _ := s.ServiceNetworks()
+	for _, p := range known {
+		c.ServiceCIDRs = append(c.ServiceCIDRs, p.String())
+	}
 	if len(c.ClusterDNS) > 0 {
 		return c
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
+	"github.com/wherryproject/wherry/internal/api/serviceips/keeper"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -61,6 +63,7 @@ type data struct {
 	schemes   *schemes.Schemes
 	stores    registry.Stores
 	addresses *serviceips.Addresses
+	keeper    *keeper.Keeper // of the objects beside them
 	nodePorts *serviceips.NodePorts
 	health    func() error // nil: etcd answers
 }
@@ -145,6 +148,9 @@ func (s *Server) Loopback() *rest.Config { return rest.CopyConfig(s.ways.loopbac
 
 // Firsts reports when the first object of a kind is stored.
 func (s *Server) Firsts() *firsts.Board { return s.data.backend.Firsts }
+
+// ServiceNetworks are the networks in which services may have addresses; the channel is closed when they have changed.
+func (s *Server) ServiceNetworks() ([]netip.Prefix, <-chan struct{}) { return s.data.addresses.Known() }
 
 // CA signs the certificates of this server, its clients and its node.
 func (s *Server) CA() *pki.CA { return s.who.ca }

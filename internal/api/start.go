@@ -17,6 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
+	"github.com/wherryproject/wherry/internal/api/serviceips/keeper"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -77,8 +79,11 @@ func (s *Server) openStorage() (err error) {
 	d.backend.Rights = s.authorizing
 	if d.stores, err = registry.OpenStores(d.backend, kinds.All(s.cfg.Features)); err != nil {
 		d.stores.Close()
+		return err
 	}
 	d.backend.Namespace = d.stores.Namespace
+	d.keeper, err = keeper.New(keeper.Config{Addresses: d.addresses, Objects: d.stores[upstream.IPAddresses],
+		Ranges: d.stores[upstream.ServiceCIDRs], Firsts: d.backend.Firsts, Log: s.log})
 	return err
 }
 
@@ -109,6 +114,7 @@ func (s *Server) startAdmission() (err error) {
 		Stores: s.data.stores, Schemes: s.data.schemes, Audiences: s.cfg.Authentication.APIAudiences,
 		Quotas: s.judges.quotas.Admission(), Locate: s.ways.kubelets.Locate, Log: s.log,
 		Authorizer: s.authorizing, Connection: s.connection, Unenforced: s.cfg.Unenforced,
+		Services: s.cfg.services,
 	})
 	return err
 }

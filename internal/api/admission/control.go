@@ -36,6 +36,8 @@ type Host struct {
 	Log       *slog.Logger
 	// Unenforced says why network policies have no effect, empty if they have; nil: nobody enforces any.
 	Unenforced func() string
+	// Services is the network of services' addresses that the server was started with; the zero value: not known.
+	Services netip.Prefix
 	// Authorizer decides about rights. It and Connection are asked for when a request is there to be judged: the server
 	// is complete then.
 	Authorizer func() authorizer.UnconditionalAuthorizer
@@ -69,7 +71,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		volumes{h.Stores["storageclasses"]},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
-		network{h.Stores["ingressclasses"], h.Unenforced},
+		network{h.Stores["ingressclasses"], h.Unenforced, h.Services},
 		noEffect{},
 		c.policies.runtimeClasses,
 		c.dynamic.MutatingPolicies(),

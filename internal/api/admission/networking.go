@@ -5,6 +5,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,7 @@ const oldIngressClass = "kubernetes.io/ingress.class"
 type network struct {
 	classes    *registry.REST
 	unenforced func() string // why policies have no effect; nil: nobody enforces any
+	services   netip.Prefix  // their addresses are of its family
 }
 
 var (
@@ -80,8 +82,13 @@ func (p network) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			warning.AddWarning(ctx, "", fmt.Sprintf("NetworkPolicy %s is stored and not enforced: %s", o.Name, why))
 		}
 	case *networking.ServiceCIDR:
-		warning.AddWarning(ctx, "", fmt.Sprintf("ServiceCIDR %s is stored and not used: services have addresses of "+
-			"--service-cidr only", o.Name))
+		for i, text := range o.Spec.CIDRs {
+			c, err := netip.ParsePrefix(text)
+			if err == nil && p.services.IsValid() && c.Addr().Is4() != p.services.Addr().Is4() {
+				warning.AddWarning(ctx, "", fmt.Sprintf("spec.cidrs[%d]: no service has an address of %s: those of "+
+					"this server are of the address family of its --service-cidr, %s", i, c, p.services))
+			}
+		}
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ func Serve(all registry.Served, h Host) {
 		}
 	}
 	h.Addresses.Attach(st["services"].OnWrite)
+	h.Addresses.AttachRanges(st[upstream.ServiceCIDRs].OnWrite)
+	h.Addresses.AttachObjects(st[upstream.IPAddresses].OnWrite)
 	h.NodePorts.Attach(st["services"].OnWrite)
 	all.Add(core, "namespaces", newNamespaceREST(st["namespaces"]))
 	all.Add(core, "namespaces/finalize", finalizeREST{st["namespaces"].With(h.Schemes, namespaceFinalizeRules())})

@@ -16,8 +16,11 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// ServiceCIDRs is the plural of the kind that says where the addresses of services come from.
-const ServiceCIDRs = "servicecidrs"
+// Plurals of the kinds that say where the addresses of services come from, and whose each is.
+const (
+	ServiceCIDRs = "servicecidrs"
+	IPAddresses  = "ipaddresses"
+)
 
 func networkingKinds() []*registry.Kind {
 	gv := v1.SchemeGroupVersion
@@ -54,7 +57,7 @@ func networkingKinds() []*registry.Kind {
 				}
 				return &registry.Foreign{Store: s.Store, Main: s, Below: map[string]rest.Storage{"status": status}}, nil
 			}},
-		{GV: gv, Name: "IPAddress", Plural: "ipaddresses", Singular: "ipaddress",
+		{GV: gv, Name: "IPAddress", Plural: IPAddresses, Singular: "ipaddress",
 			Foreign: func(o generic.RESTOptionsGetter) (*registry.Foreign, error) {
 				s, err := ipaddress.NewREST(o)
 				if err != nil {

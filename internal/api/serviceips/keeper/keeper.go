@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keeper
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/apis/networking"
+
+	"github.com/wherryproject/wherry/internal/api/firsts"
+	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
+	"github.com/wherryproject/wherry/internal/api/serviceips/ranges"
+)
+
+const (
+	patience   = 10 * time.Second       // for one object
+	firstRetry = 100 * time.Millisecond // after a failure; it doubles
+	lastRetry  = 30 * time.Second       // up to this
+)
+
+// Config is what a Keeper needs of the server.
+type Config struct {
+	Addresses *serviceips.Addresses
+	Objects   *registry.REST // IPAddresses
+	Ranges    *registry.REST // ServiceCIDRs
+	Firsts    *firsts.Board  // hears of every write of a ServiceCIDR
+	Log       *slog.Logger
+}
+
+// Keeper keeps the objects.
+type Keeper struct {
+	config Config
+	status rest.Updater    // of ServiceCIDRs
+	life   context.Context //nolint:containedctx // of writes whose request has none, and of the goroutine
+	end    context.CancelFunc
+	leave  func() // the board
+
+	mu        sync.Mutex
+	addresses map[netip.Addr]bool // to be looked at
+	ranges    map[string]bool     // likewise
+	working   bool
+	work      sync.WaitGroup
+}
+
+// New makes a keeper, which hears of every write from now on. Nothing runs yet.
+func New(c Config) (*Keeper, error) {
+	status, ok := c.Ranges.Below()["status"].(rest.Updater)
+	if !ok {
+		return nil, errors.New("the status of ServiceCIDRs cannot be written")
+	}
+	k := &Keeper{config: c, status: status, addresses: map[netip.Addr]bool{}, ranges: map[string]bool{}}
+	k.life, k.end = context.WithCancel(context.Background())
+	c.Addresses.Tell(serviceips.Told{
+		Settled: k.settle,
+		Astray:  func(ip netip.Addr) { k.later([]netip.Addr{ip}, nil) },
+		Freed:   func() { k.later(nil, c.Addresses.Leaving()) },
+		// A new range may let others go.
+		Range: func(name string) { k.later(nil, append(c.Addresses.Leaving(), name)) },
+	})
+	k.leave = c.Firsts.Await(firsts.Wait{Kind: c.Ranges.Kind.Resource(), Keep: true, Then: func(schema.GroupResource) {},
+		If: func(_ schema.GroupResource, obj runtime.Object) bool {
+			if o, ok := obj.(*networking.ServiceCIDR); ok {
+				c.Addresses.PutRange(ranges.Of(o, registry.VersionOf(o.ResourceVersion)))
+			}
+			return false
+		}})
+	return k, nil
+}
+
+// Close ends what runs. What is not done yet is found by the next start.
+func (k *Keeper) Close() {
+	k.leave()
+	k.mu.Lock() // nothing begins after this
+	k.end()
+	k.mu.Unlock()
+	k.work.Wait()
+}
+
+// Load reads what is stored, and has what is not as it should be made so: that of a server that was killed, or of a
+// version that made no such objects.
+func (k *Keeper) Load(ctx context.Context, services []corev1.Service) error {
+	k.config.Addresses.Load(services)
+	list, err := k.config.Ranges.List(k.config.Ranges.Within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.(*networking.ServiceCIDRList).Items {
+		o := &list.(*networking.ServiceCIDRList).Items[i]
+		k.config.Addresses.PutRange(ranges.Of(o, registry.VersionOf(o.ResourceVersion)))
+	}
+	list, err = k.config.Objects.List(k.config.Objects.Within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return err
+	}
+	k.later(k.config.Addresses.LoadObjects(list.(*networking.IPAddressList).Items), nil)
+	return nil
+}
+
+// settle makes the object of an address right, now if that is possible.
+func (k *Keeper) settle(ip netip.Addr) {
+	ctx, cancel := context.WithTimeout(k.life, patience)
+	defer cancel()
+	if err := k.address(ctx, ip); err != nil {
+		k.config.Log.Warn("the IPAddress of a service cannot be written, it is tried again", "address", ip, "err", err)
+		k.later([]netip.Addr{ip}, nil)
+	}
+}
+
+// later has addresses and ranges looked at soon.
+func (k *Keeper) later(addresses []netip.Addr, names []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, ip := range addresses {
+		k.addresses[ip] = true
+	}
+	for _, name := range names {
+		k.ranges[name] = true
+	}
+	if !k.working && k.life.Err() == nil && len(k.addresses)+len(k.ranges) > 0 {
+		k.working = true
+		k.work.Go(k.run)
+	}
+}
+
+// take is what is to be looked at; false if there is nothing, which ends the work.
+func (k *Keeper) take() (addresses []netip.Addr, names []string, more bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	addresses = slices.SortedFunc(maps.Keys(k.addresses), netip.Addr.Compare)
+	names = slices.Sorted(maps.Keys(k.ranges))
+	clear(k.addresses)
+	clear(k.ranges)
+	k.working = len(addresses)+len(names) > 0 && k.life.Err() == nil
+	return addresses, names, k.working
+}
+
+// run looks at everything that is to be looked at, and ends.
+func (k *Keeper) run() {
+	retry := firstRetry
+	for {
+		addresses, names, more := k.take()
+		if !more {
+			return
+		}
+		var failed error
+		try := func(do func(context.Context) error, again func()) {
+			ctx, cancel := context.WithTimeout(k.life, patience)
+			defer cancel()
+			if err := do(ctx); err != nil {
+				failed = err
+				again()
+			}
+		}
+		for _, ip := range addresses {
+			try(func(ctx context.Context) error { return k.address(ctx, ip) },
+				func() { k.later([]netip.Addr{ip}, nil) })
+		}
+		for _, name := range names {
+			try(func(ctx context.Context) error { return k.oneRange(ctx, name) },
+				func() { k.later(nil, []string{name}) })
+		}
+		if failed == nil {
+			retry = firstRetry
+			continue
+		}
+		if k.life.Err() == nil {
+			k.config.Log.Warn("objects of services' addresses cannot be written, they are tried again", "err", failed,
+				"next-try", retry)
+		}
+		wait := time.NewTimer(retry)
+		select {
+		case <-k.life.Done():
+		case <-wait.C:
+		}
+		wait.Stop()
+		retry = min(2*retry, lastRetry)
+	}
+}
