@@ -86,6 +86,11 @@ func Learn(ctx context.Context, c Config) (Membership, error) {
 	return m, c.remember(m)
 }
 
+// Cluster asks a wherry server anew what its cluster is; nil if another one answers.
+func Cluster(ctx context.Context, client kubernetes.Interface) (*nodenetwork.Cluster, error) {
+	return ask(ctx, client)
+}
+
 // ask asks whether a wherry server is there; nil if another one is.
 func ask(ctx context.Context, client kubernetes.Interface) (*nodenetwork.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)

@@ -262,9 +262,10 @@ func (s *Server) startNames(ctx context.Context) error {
 	return nil
 }
 
-// nameNetworks are those whose addresses have no names elsewhere.
+// nameNetworks are those whose addresses have no names elsewhere. Of ranges that come later, names that there are are
+// told, and those that there are not are looked for elsewhere until the next start.
 func (s *Server) nameNetworks(services netip.Prefix) []netip.Prefix {
-	out := []netip.Prefix{services}
+	out, _ := s.parts.api.ServiceNetworks()
 	if s.parts.runtime != nil {
 		if c, wanted, err := s.parts.runtime.Network(); err == nil && wanted {
 			return append(out, c.CIDRs...)

@@ -106,11 +106,10 @@ func (s *Server) startNodeIPAM(context.Context) error {
 // one that it would have.
 func (s *Server) nodeIPAM() (nodeipam.Config, error) {
 	config := nodeipam.Config{Own: s.opts.NodeName, Ranges: parsePrefixes(s.opts.ClusterCIDRs)}
-	services, err := netip.ParsePrefix(s.opts.ServiceCIDR)
-	if err != nil {
-		return config, fmt.Errorf("--service-cidr: %w", err)
+	config.Never = func() []netip.Prefix {
+		services, _ := s.parts.api.ServiceNetworks()
+		return services
 	}
-	config.Never = []netip.Prefix{services}
 	bridge := ""
 	if s.parts.runtime != nil {
 		c, wanted, err := s.parts.runtime.Network()

@@ -52,20 +52,16 @@ func (s *Server) startProxy(context.Context) error {
 		return err
 	}
 	proxy := serviceproxy.New(serviceproxy.Config{
-		Node: s.opts.NodeName, Pods: c.CIDRs, Reserved: s.reserved(c.CIDRs), Busy: network.Taken, Host: host,
+		Node: s.opts.NodeName, Pods: c.CIDRs, Reserved: s.reserver(c.CIDRs), Busy: network.Taken, Host: host,
 		Client: client, Conns: s.healthConns(), Log: s.log.With("component", "service-proxy"),
 	})
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
 	return nil
 }
 
-// reserved are the networks that no service takes external addresses from: those of services, and what nodes get their
-// pod networks from, unless load balancers are to have addresses there.
-func (s *Server) reserved(pods []netip.Prefix) []netip.Prefix {
-	services := parsePrefixes([]string{s.opts.ServiceCIDR})
-	if m := s.parts.member.Server; m != nil {
-		services = parsePrefixes(m.ServiceCIDRs)
-	}
+// reserver tells the networks that no service takes external addresses from: those of services, and what nodes get
+// their pod networks from, unless load balancers are to have addresses there.
+func (s *Server) reserver(pods []netip.Prefix) func() []netip.Prefix {
 	nodes := parsePrefixes(s.opts.ClusterCIDRs)
 	if len(nodes) == 0 {
 		nodes = nodeipam.Around(pods)
@@ -74,7 +70,15 @@ func (s *Server) reserved(pods []netip.Prefix) []netip.Prefix {
 	nodes = slices.DeleteFunc(nodes, func(p netip.Prefix) bool {
 		return slices.ContainsFunc(given, p.Overlaps)
 	})
-	return append(services, nodes...)
+	return func() []netip.Prefix {
+		var services []netip.Prefix
+		if s.parts.api != nil {
+			services, _ = s.parts.api.ServiceNetworks()
+		} else if m := s.parts.member.Server; m != nil {
+			services = parsePrefixes(m.ServiceCIDRs)
+		}
+		return append(services, nodes...)
+	}
 }
 
 // balancerPool is where services of type LoadBalancer get their addresses.

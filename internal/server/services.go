@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/wherryproject/wherry/internal/membership"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
@@ -45,9 +47,7 @@ func (s *Server) startServices(ctx context.Context) error {
 		return err
 	}
 	c.proxied = s.carriesServices()
-	if c.refused, err = s.serviceNetwork(); err != nil {
-		return err
-	}
+	c.networks = s.serviceNetworks(client)
 	if s.parts.api == nil {
 		s.parts.carrier = c
 		first, cancel := context.WithTimeout(ctx, servicesFirst)
@@ -63,27 +63,33 @@ func (s *Server) startServices(ctx context.Context) error {
 			log.Warn("packets from pods to services may leave this machine", "err", err)
 		}
 	}
-	if len(c.own) > 0 {
-		log.Warn("networks of this machine overlap with the service network: packets from pods with host networking to services there leave the machine; choose another --service-cidr", "service-cidr", c.refused, "networks", c.own)
-	}
+	c.warnOwn(log)
 	s.parts.carrier = c
 	s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 	return nil
 }
 
-// serviceNetwork is that of the services which this process carries; the zero value if they are somebody else's matter.
-func (s *Server) serviceNetwork() (netip.Prefix, error) {
+// serviceNetworks tells the networks of services' addresses, and by a channel, which may be nil, that they have
+// changed.
+type serviceNetworks func(context.Context) ([]netip.Prefix, <-chan struct{})
+
+// serviceNetworks tells those of the services which this process carries; nil if they are somebody else's matter. A
+// server is told of changes, an agent asks at each look.
+func (s *Server) serviceNetworks(client kubernetes.Interface) serviceNetworks {
 	if s.parts.api != nil {
-		p, err := netip.ParsePrefix(s.opts.ServiceCIDR)
-		if err != nil {
-			return p, fmt.Errorf("--service-cidr: %w", err)
+		return func(context.Context) ([]netip.Prefix, <-chan struct{}) { return s.parts.api.ServiceNetworks() }
+	}
+	m := s.parts.member.Server
+	if m == nil || !s.carriesServices() || len(m.ServiceCIDRs) == 0 {
+		return nil
+	}
+	last := parsePrefixes(m.ServiceCIDRs)
+	return func(ctx context.Context) ([]netip.Prefix, <-chan struct{}) {
+		if now, err := membership.Cluster(ctx, client); err == nil && now != nil && len(now.ServiceCIDRs) > 0 {
+			last = parsePrefixes(now.ServiceCIDRs)
 		}
-		return p, nil
+		return last, nil
 	}
-	if m := s.parts.member.Server; m != nil && s.carriesServices() && len(m.ServiceCIDRs) > 0 {
-		return netip.ParsePrefix(m.ServiceCIDRs[0])
-	}
-	return netip.Prefix{}, nil
 }
 
 // newCarrier is the carrier for the node's network; nil if nobody knows which that is, or there is none.
@@ -161,19 +167,25 @@ type carrier struct {
 	url     string // of the API server
 	// advertised is where the endpoints of service kubernetes are; zero in another cluster.
 	advertised netip.AddrPort
-	refused    netip.Prefix   // see [network.Services]
-	proxied    bool           // likewise
-	pods       network.Cgroup // likewise
-	names      *nameService   // whose address is carried too; nil: none
-	again      bool           // nobody watches the rules: they are installed again at each look
+	networks   serviceNetworks // nil: they are somebody else's matter
+	proxied    bool            // see [network.Services]
+	pods       network.Cgroup  // likewise
+	names      *nameService    // whose address is carried too; nil: none
+	again      bool            // nobody watches the rules: they are installed again at each look
 
-	now  network.Services // as installed
-	own  []netip.Prefix   // of the machine's networks, those within refused
-	last string           // the error that was logged last
+	refused []netip.Prefix   // see [network.Services]
+	moved   <-chan struct{}  // these have changed
+	now     network.Services // as installed
+	own     []netip.Prefix   // of the machine's networks, those within refused
+	told    []netip.Prefix   // the same, as logged last
+	last    string           // the error that was logged last
 }
 
 // carry installs the rules, unless they are as they should be.
 func (c *carrier) carry(ctx context.Context) error {
+	if c.networks != nil {
+		c.refused, c.moved = c.networks(ctx)
+	}
 	api, err := c.service(ctx)
 	if err != nil {
 		return err
@@ -187,7 +199,7 @@ func (c *carrier) carry(ctx context.Context) error {
 		want.Advertised = c.advertised
 	}
 	want.Names, want.Resolver = c.names.carried()
-	if c.now == want && !c.again {
+	if reflect.DeepEqual(c.now, want) && !c.again {
 		c.last = ""
 		return nil
 	}
@@ -216,9 +228,20 @@ func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
 			return nil
 		case <-time.After(wait):
 		case <-c.names.changed():
+		case <-c.moved:
 		}
 		err = c.carry(ctx)
+		c.warnOwn(log)
 	}
+}
+
+// warnOwn logs, once for each, that networks of this machine lie in those of services.
+func (c *carrier) warnOwn(log *slog.Logger) {
+	if len(c.own) > 0 && !slices.Equal(c.own, c.told) {
+		log.Warn("networks of this machine overlap with networks of services: packets from pods with host networking to services there leave the machine; choose another --service-cidr, or delete the ServiceCIDR",
+			"services", c.refused, "networks", c.own)
+	}
+	c.told = c.own
 }
 
 // drop leaves the rules that refuse, and the way to names, which are answered without a server.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,7 +73,7 @@ func TestCarryingIsTriedAgain(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if want := (network.Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: netip.MustParseAddrPort("127.0.0.1:6443")}); c.now != want {
+		if want := (network.Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: netip.MustParseAddrPort("127.0.0.1:6443")}); !reflect.DeepEqual(c.now, want) {
 			t.Errorf("carried: %+v, want %+v", c.now, want)
 		}
 		if len(tries) != 5 || tries[4] < 10*time.Second || tries[4] > time.Minute {

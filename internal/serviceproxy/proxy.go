@@ -40,8 +40,8 @@ const (
 type Config struct {
 	Node string // its name
 	Pods []netip.Prefix
-	// Reserved are the networks of services and of the pods of all nodes, as far as they are known.
-	Reserved []netip.Prefix
+	// Reserved tells the networks of services and of the pods of all nodes, as far as they are known.
+	Reserved func() []netip.Prefix
 	// Busy says who takes what comes to a port of this machine already; "": nobody. An address that is not specified
 	// stands for all.
 	Busy   func(at netip.AddrPort, proto string) string
@@ -300,7 +300,7 @@ func (p *Proxy) takeIn() error {
 
 // look reads the facts. Addresses of the machine come and go with networks that it joins.
 func (p *Proxy) look() (decide.Facts, error) {
-	f := decide.Facts{Node: p.config.Node, Pods: p.config.Pods, Reserved: p.config.Reserved,
+	f := decide.Facts{Node: p.config.Node, Pods: p.config.Pods, Reserved: p.config.Reserved(),
 		Rules: p.config.Host.Rules()}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -5,6 +5,7 @@ package admission
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"

@@ -45,7 +45,9 @@ type Told struct {
 	Astray func(netip.Addr)
 	// Freed is called when an address is in use no more.
 	Freed func()
-	// Range is called with the name of a ServiceCIDR that was written or deleted.
+	// Made is called with the name of a new ServiceCIDR, before the client has its answer.
+	Made func(name string)
+	// Range is called with the name of a ServiceCIDR that was written or deleted. It must not block.
 	Range func(name string)
 }
 

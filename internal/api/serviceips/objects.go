@@ -23,6 +23,11 @@ func (a *Addresses) AttachRanges(cidrs *onwrite.Hooks) {
 			keep(obj.(*networking.ServiceCIDR))
 			return nil, nil
 		},
+		Created: func(obj runtime.Object) {
+			if a.told.Made != nil {
+				a.told.Made(obj.(*networking.ServiceCIDR).Name)
+			}
+		},
 		Updating: func(obj, old runtime.Object, _ bool) (onwrite.Finish, error) {
 			if old.(*networking.ServiceCIDR).DeletionTimestamp == nil { // a PUT of a manifest leaves it out
 				keep(obj.(*networking.ServiceCIDR))

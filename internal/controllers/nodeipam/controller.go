@@ -32,8 +32,8 @@ const all = "nodes"
 
 // Config says what there is to give.
 type Config struct {
-	Ranges []netip.Prefix // see [Facts]
-	Never  []netip.Prefix
+	Ranges []netip.Prefix                 // see [Facts]
+	Never  func() []netip.Prefix          // likewise, looked at whenever a network is chosen; nil: none
 	Avoid  func() ([]netip.Prefix, error) // looked at whenever a network is chosen
 	// Own is this machine's node, and OwnNetworks what its pods have.
 	Own         string
@@ -75,7 +75,10 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	f := Facts{Ranges: c.config.Ranges, Never: c.config.Never, Own: c.config.Own, OwnNetworks: c.config.OwnNetworks}
+	f := Facts{Ranges: c.config.Ranges, Own: c.config.Own, OwnNetworks: c.config.OwnNetworks}
+	if c.config.Never != nil {
+		f.Never = c.config.Never()
+	}
 	objects, wait := map[types.UID]*corev1.Node{}, false
 	for _, n := range list {
 		objects[n.UID] = n

@@ -121,7 +121,7 @@ func TestKeeper(t *testing.T) {
 	n := keep(t, "wt-keep", "10.201.60.0/24")
 	beyond(t, "10.96.0.9/32")
 	server := apiServer(t, "127.0.0.1")
-	if _, err := n.k.Carry(Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: server, Refused: netip.MustParsePrefix("10.96.0.0/12")}); err != nil {
+	if _, err := n.k.Carry(Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: server, Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}); err != nil {
 		t.Fatal(err)
 	}
 	web := n.add("web", PortMapping{HostPort: 18300, ContainerPort: 80}, PortMapping{HostPort: 18301, ContainerPort: 81, Protocol: "udp", HostIP: "127.0.0.1"})

@@ -28,7 +28,7 @@ func TestServiceNames(t *testing.T) {
 	t.Cleanup(func() { tcp.Close() })
 	go answerConns(tcp, "names")
 	go answerPackets(udp, "names")
-	s := Services{Names: netip.MustParseAddrPort("10.96.0.10:53"), Resolver: at, Refused: netip.MustParsePrefix("10.96.0.0/12")}
+	s := Services{Names: netip.MustParseAddrPort("10.96.0.10:53"), Resolver: at, Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	for _, api := range []string{"10.96.0.1:443", ""} { // with a server, and when it has stopped
 		s.API, s.Server = netip.AddrPort{}, netip.AddrPort{}
 		if api != "" {

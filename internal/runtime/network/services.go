@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
@@ -32,10 +33,10 @@ type Services struct {
 	// there are besides. The zero value says that it is not known; the machine's connections all go where the server
 	// says that has come first.
 	Pods Cgroup
-	// Refused is the network of service addresses: whoever sends to one that nobody carries learns at once that nobody
-	// is there, and the packet does not leave the machine. The zero value refuses nothing: somebody else carries
-	// services then.
-	Refused netip.Prefix
+	// Refused are the networks of service addresses: whoever sends to one that nobody carries learns at once that nobody
+	// is there, and the packet does not leave the machine. None refuses nothing: somebody else carries services then.
+	// Where the pod network lies in one, pods are no services.
+	Refused []netip.Prefix
 	// Proxied says that somebody carries the other services: then the machine needs a way to all of Refused.
 	Proxied bool
 }
@@ -43,8 +44,10 @@ type Services struct {
 // ways are what the machine needs routes to. Where a network of its own lies in that of services, the addresses
 // of the API server and of names are left.
 func (s Services) ways() (out []netip.Prefix) {
-	if s.Proxied && s.Refused.IsValid() && s.Refused.Addr().Is4() {
-		out = append(out, s.Refused.Masked())
+	for _, r := range s.Refused {
+		if s.Proxied && r.Addr().Is4() {
+			out = append(out, r.Masked())
+		}
 	}
 	for _, a := range []netip.Addr{s.API.Addr(), s.Names.Addr()} {
 		if a.Is4() {
@@ -112,11 +115,9 @@ func carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Refused.IsValid() {
-		for _, r := range routes {
-			if r.dst.Overlaps(s.Refused) {
-				ownRoutes = append(ownRoutes, r.dst)
-			}
+	for _, r := range routes {
+		if slices.ContainsFunc(s.Refused, r.dst.Overlaps) {
+			ownRoutes = append(ownRoutes, r.dst)
 		}
 	}
 	t, err := openTable(c.Bridge)
@@ -177,14 +178,14 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 	forward := t.chain("services-forward", nftables.ChainTypeFilter, nftables.ChainHookForward,
 		nftables.ChainPriorityFilter)
 	host := t.chain("services-host", nftables.ChainTypeFilter, nftables.ChainHookOutput, nftables.ChainPriorityFilter)
-	if s.Refused.IsValid() {
+	if len(s.Refused) > 0 {
 		host(local(), verdict(expr.VerdictAccept, ""))
-		f := familyOf(s.Refused.Addr())
-		to := append(isFamily(f), within(f, f.dstAt, s.Refused, true)...)
-		begun := to
-		for _, r := range own {
-			begun = append(begun, within(f, f.dstAt, r, false)...)
-		}
+	}
+	for _, refused := range s.Refused {
+		f := familyOf(refused.Addr())
+		to := append(isFamily(f), within(f, f.dstAt, refused, true)...)
+		to = append(to, notWithin(f, c.CIDRs, refused)...)
+		begun := append(slices.Clone(to), notWithin(f, own, refused)...)
 		for _, how := range [][]expr.Any{append(isTCP(), reset()), {unreachable()}} {
 			forward(bridge, to, how)
 			// What others send takes the machine's own way, and would go round in it.
@@ -196,6 +197,16 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 		return fmt.Errorf("nftables rejected the rules for service addresses: %w (they need CONFIG_NFT_REJECT_INET and CONFIG_NFT_CT)", err)
 	}
 	return nil
+}
+
+// notWithin matches packets that go to none of those networks that overlap with the one of the rule.
+func notWithin(f family, networks []netip.Prefix, of netip.Prefix) (out []expr.Any) {
+	for _, p := range networks {
+		if p.Overlaps(of) {
+			out = append(out, within(f, f.dstAt, p, false)...)
+		}
+	}
+	return out
 }
 
 // routeMark is the protocol number of routes of ours, to know them by. Those of one network have a metric of their own

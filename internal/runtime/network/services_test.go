@@ -85,7 +85,7 @@ func TestServices(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			api := net.JoinHostPort(tc.api, "443")
-			s := Services{API: netip.MustParseAddrPort(api), Server: apiServer(t, tc.listen), Refused: netip.MustParsePrefix(tc.cidr)}
+			s := Services{API: netip.MustParseAddrPort(api), Server: apiServer(t, tc.listen), Refused: []netip.Prefix{netip.MustParsePrefix(tc.cidr)}}
 			for range 3 { // as at every start of the server
 				if own, err := Carry(c, s); err != nil || len(own) > 0 {
 					t.Fatal(own, err)
@@ -141,7 +141,7 @@ func TestServicesEndpointOfLoopback(t *testing.T) {
 	beyond(t)
 	c := host(t, "wt-svce", "10.201.24.0/24")
 	p := addPod(t, c, "p")
-	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: netip.MustParsePrefix("10.96.0.0/12")}
+	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	s.Advertised = netip.AddrPortFrom(netip.MustParseAddr("198.18.1.1"), s.Server.Port())
 	if _, err := Carry(c, s); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestServicesOfTwoServersOffline(t *testing.T) {
 	one, two := host(t, "wt-svc1", "10.201.21.0/24"), host(t, "wt-svc2", "10.201.22.0/24")
 	a, b := addPod(t, one, "a"), addPod(t, two, "b")
 	for i, c := range []Config{one, two} {
-		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, []string{"127.0.0.1", "127.0.0.2"}[i]), Refused: netip.MustParsePrefix("10.96.0.0/12")}
+		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, []string{"127.0.0.1", "127.0.0.2"}[i]), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 		if _, err := Carry(c, s); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestServicesSpareTheMachinesOwnNetworks(t *testing.T) {
 	out.listen("tcp", "neighbour", 80)
 	c := host(t, "wt-svc3", "10.201.23.0/24")
 	p := addPod(t, c, "p")
-	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: netip.MustParsePrefix("10.96.0.0/12")}
+	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	own, err := Carry(c, s)
 	if err != nil || !slices.Equal(own, []netip.Prefix{netip.MustParsePrefix("10.100.0.0/24")}) {
 		t.Fatal(own, err)

@@ -58,7 +58,7 @@ func TestOtherDevicesStay(t *testing.T) {
 	if addrs, err := netlink.AddrList(link, netlink.FAMILY_V4); err != nil || len(addrs) != 1 || addrs[0].IP.String() != "10.201.30.1" {
 		t.Errorf("addresses %v, %v", addrs, err)
 	}
-	outside := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: netip.MustParseAddrPort("127.0.0.1:6443"), Refused: netip.MustParsePrefix("10.96.0.0/12")}
+	outside := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: netip.MustParseAddrPort("127.0.0.1:6443"), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	if _, err := CarryOutside("lo", outside); err == nil || !strings.Contains(err.Error(), "not a bridge") {
 		t.Errorf("carried on lo: %v", err)
 	}

@@ -67,6 +67,7 @@ func New(c Config) (*Keeper, error) {
 		Settled: k.settle,
 		Astray:  func(ip netip.Addr) { k.later([]netip.Addr{ip}, nil) },
 		Freed:   func() { k.later(nil, c.Addresses.Leaving()) },
+		Made:    k.settleMade,
 		// A new range may let others go.
 		Range: func(name string) { k.later(nil, append(c.Addresses.Leaving(), name)) },
 	})
@@ -116,6 +117,17 @@ func (k *Keeper) settle(ip netip.Addr) {
 	if err := k.address(ctx, ip); err != nil {
 		k.config.Log.Warn("the IPAddress of a service cannot be written, it is tried again", "address", ip, "err", err)
 		k.later([]netip.Addr{ip}, nil)
+	}
+}
+
+// settleMade has a new ServiceCIDR say that it is ready, now if that is possible.
+func (k *Keeper) settleMade(name string) {
+	ctx, cancel := context.WithTimeout(k.life, patience)
+	defer cancel()
+	if err := k.oneRange(ctx, name); err != nil {
+		k.config.Log.Warn("the status of a ServiceCIDR cannot be written, it is tried again", "servicecidr", name,
+			"err", err)
+		k.later(nil, []string{name})
 	}
 }
 
