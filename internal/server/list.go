@@ -44,11 +44,12 @@ type parts struct {
 	agent       *background
 	names       *nameService // nil: pods ask somebody else
 	namesLoop   *background
-	services    *background // goes on carrying; nil without a pod network of its own
-	proxy       *background // carries the other services; nil with --service-proxy=none
-	routes      *background // to other nodes' pods; nil without a pod network of its own
-	policies    *background // enforces network policies; nil without a pod network of its own
-	carrier     *carrier    // of a server with a pod network of its own
+	services    *background     // goes on carrying; nil without a pod network of its own
+	proxy       *background     // carries the other services; nil with --service-proxy=none
+	routes      *background     // to other nodes' pods; nil without a pod network of its own
+	policies    *background     // enforces network policies; nil without a pod network of its own
+	carrier     *carrier        // of a server with a pod network of its own
+	learnt      *learntNetworks // of an agent that carries a wherry server's services
 	host        *http.Server
 	watch       *background // of the runtime
 	socket      *background // hostapi

@@ -53,6 +53,7 @@ func (s *Server) startProxy(context.Context) error {
 	}
 	proxy := serviceproxy.New(serviceproxy.Config{
 		Node: s.opts.NodeName, Pods: c.CIDRs, Reserved: s.reserver(c.CIDRs), Busy: network.Taken, Host: host,
+		Seen:   s.parts.learnt.seen,
 		Client: client, Conns: s.healthConns(), Log: s.log.With("component", "service-proxy"),
 	})
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
@@ -70,15 +71,7 @@ func (s *Server) reserver(pods []netip.Prefix) func() []netip.Prefix {
 	nodes = slices.DeleteFunc(nodes, func(p netip.Prefix) bool {
 		return slices.ContainsFunc(given, p.Overlaps)
 	})
-	return func() []netip.Prefix {
-		var services []netip.Prefix
-		if s.parts.api != nil {
-			services, _ = s.parts.api.ServiceNetworks()
-		} else if m := s.parts.member.Server; m != nil {
-			services = parsePrefixes(m.ServiceCIDRs)
-		}
-		return append(services, nodes...)
-	}
+	return func() []netip.Prefix { return append(s.servicesNow(), nodes...) }
 }
 
 // balancerPool is where services of type LoadBalancer get their addresses.

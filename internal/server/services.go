@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/wherryproject/wherry/internal/membership"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
@@ -67,29 +66,6 @@ func (s *Server) startServices(ctx context.Context) error {
 	s.parts.carrier = c
 	s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 	return nil
-}
-
-// serviceNetworks tells the networks of services' addresses, and by a channel, which may be nil, that they have
-// changed.
-type serviceNetworks func(context.Context) ([]netip.Prefix, <-chan struct{})
-
-// serviceNetworks tells those of the services which this process carries; nil if they are somebody else's matter. A
-// server is told of changes, an agent asks at each look.
-func (s *Server) serviceNetworks(client kubernetes.Interface) serviceNetworks {
-	if s.parts.api != nil {
-		return func(context.Context) ([]netip.Prefix, <-chan struct{}) { return s.parts.api.ServiceNetworks() }
-	}
-	m := s.parts.member.Server
-	if m == nil || !s.carriesServices() || len(m.ServiceCIDRs) == 0 {
-		return nil
-	}
-	last := parsePrefixes(m.ServiceCIDRs)
-	return func(ctx context.Context) ([]netip.Prefix, <-chan struct{}) {
-		if now, err := membership.Cluster(ctx, client); err == nil && now != nil && len(now.ServiceCIDRs) > 0 {
-			last = parsePrefixes(now.ServiceCIDRs)
-		}
-		return last, nil
-	}
 }
 
 // newCarrier is the carrier for the node's network; nil if nobody knows which that is, or there is none.

@@ -42,6 +42,8 @@ type Config struct {
 	Pods []netip.Prefix
 	// Reserved tells the networks of services and of the pods of all nodes, as far as they are known.
 	Reserved func() []netip.Prefix
+	// Seen hears of the address of each service that is new or has changed.
+	Seen func(netip.Addr)
 	// Busy says who takes what comes to a port of this machine already; "": nobody. An address that is not specified
 	// stands for all.
 	Busy   func(at netip.AddrPort, proto string) string
@@ -189,6 +191,9 @@ func serviceOf(obj any) ([]string, error) {
 
 func (p *Proxy) serviceChanged(obj any) {
 	if s, ok := obj.(*corev1.Service); ok {
+		if a, err := netip.ParseAddr(s.Spec.ClusterIP); err == nil {
+			p.config.Seen(a)
+		}
 		p.mark(s.Namespace + "/" + s.Name)
 	}
 }
