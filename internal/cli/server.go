@@ -130,7 +130,7 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,
-		"network of service addresses; the API server has the first one, connections to addresses that no service has are refused")
+		"network of service addresses; the API server has the first one, connections to addresses that no service has are refused; further networks are ServiceCIDR objects")
 	f.StringSliceVar(&o.ClusterCIDRs, "cluster-cidr", nil,
 		"network that nodes get the networks of their pods from, for example 10.244.0.0/16; one IPv4 and optionally one IPv6 subnet; default: the /16 around the server's own pod network")
 	f.StringVar(&o.NodePorts, "service-node-port-range", o.NodePorts,
