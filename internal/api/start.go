@@ -84,6 +84,9 @@ func (s *Server) openStorage() (err error) {
 	d.backend.Namespace = d.stores.Namespace
 	d.keeper, err = keeper.New(keeper.Config{Addresses: d.addresses, Objects: d.stores[upstream.IPAddresses],
 		Ranges: d.stores[upstream.ServiceCIDRs], Firsts: d.backend.Firsts, Log: s.log})
+	if err != nil {
+		d.stores.Close()
+	}
 	return err
 }
 

@@ -16,9 +16,13 @@ import (
 // awaitRange waits until a ServiceCIDR says of itself that it is ready, that it is not, or is gone ("").
 func (k *kit) awaitRange(name string, want metav1.ConditionStatus) {
 	k.t.Helper()
-	var last *networkingv1.ServiceCIDR
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		o, err := k.Client.NetworkingV1().ServiceCIDRs().Get(k.ctx(), name, metav1.GetOptions{})
+	ranges := k.Client.NetworkingV1().ServiceCIDRs()
+	w, err := ranges.Watch(k.ctx(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	k.must(err)
+	defer w.Stop()
+	patience := time.After(20 * time.Second)
+	for {
+		o, err := ranges.Get(k.ctx(), name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) && want == "" {
 			return
 		}
@@ -26,9 +30,12 @@ func (k *kit) awaitRange(name string, want metav1.ConditionStatus) {
 		if c := meta.FindStatusCondition(o.Status.Conditions, "Ready"); want != "" && c != nil && c.Status == want {
 			return
 		}
-		last = o
+		select {
+		case <-w.ResultChan():
+		case <-patience:
+			k.t.Fatalf("ServiceCIDR %s: %+v", name, o)
+		}
 	}
-	k.t.Fatalf("ServiceCIDR %s: %+v", name, last)
 }
 
 // WL-25, WL-12: services in a further range of addresses are reached as all others, from pods, from the machine and by node ports, also

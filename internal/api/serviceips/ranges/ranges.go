@@ -82,15 +82,15 @@ func (s *Set) Open() []netip.Prefix {
 	return s.networks(func(r Range) bool { return r.Kept && !r.Leaving })
 }
 
-// tooLarge is what no network of services is: whoever makes one by mistake, such as 0.0.0.0/0, would have nodes refuse
-// what goes to the world.
-const tooLarge = 7
+// largest is the size of the largest network that is taken for services' alone: whoever makes a larger one by mistake,
+// such as 0.0.0.0/0, would have nodes refuse what goes to the world.
+const largest = 8
 
 // Known are the networks that are services' alone, also those of ranges that are leaving: what is sent there and to no
 // service is refused. None lies within another.
 func (s *Set) Known() []netip.Prefix {
 	all := slices.DeleteFunc(s.networks(func(Range) bool { return true }),
-		func(p netip.Prefix) bool { return p != s.own && p.Bits() <= tooLarge })
+		func(p netip.Prefix) bool { return p != s.own && p.Bits() < largest })
 	within := func(p, q netip.Prefix) bool { return p != q && q.Bits() <= p.Bits() && q.Contains(p.Addr()) }
 	return slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool {
 		return slices.ContainsFunc(all, func(q netip.Prefix) bool { return within(p, q) })
