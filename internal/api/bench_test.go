@@ -36,6 +36,18 @@ func createPods(b *testing.B, c *kubernetes.Clientset) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
 }
 
+// BenchmarkCreateService makes services one after the other in memory, each with the IPAddress of its address.
+func BenchmarkCreateService(b *testing.B) {
+	c := clientOf(b, shared.srv.Loopback())
+	ns := namespace(b, c)
+	for n := 0; b.Loop(); n++ {
+		if _, err := c.CoreV1().Services(ns).Create(b.Context(), service(fmt.Sprint("s", n)),
+			metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkGetPod reads one pod over and over in memory.
 func BenchmarkGetPod(b *testing.B) {
 	c := clientOf(b, shared.srv.Loopback())
