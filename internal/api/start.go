@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 
+	"k8s.io/apiserver/pkg/registry/rest"
+
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -82,12 +84,10 @@ func (s *Server) openStorage() (err error) {
 		return err
 	}
 	d.backend.Namespace = d.stores.Namespace
-	d.keeper, err = keeper.New(keeper.Config{Addresses: d.addresses, Objects: d.stores[upstream.IPAddresses],
-		Ranges: d.stores[upstream.ServiceCIDRs], Firsts: d.backend.Firsts, Log: s.log})
-	if err != nil {
-		d.stores.Close()
-	}
-	return err
+	ranges := d.stores[upstream.ServiceCIDRs]
+	d.keeper = keeper.New(keeper.Config{Addresses: d.addresses, Objects: d.stores[upstream.IPAddresses],
+		Ranges: ranges, Status: ranges.Below()["status"].(rest.Updater), Firsts: d.backend.Firsts, Log: s.log})
+	return nil
 }
 
 // reachNodes makes the ways to nodes and pods.

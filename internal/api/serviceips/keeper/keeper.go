@@ -4,7 +4,6 @@ package keeper
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -31,19 +30,30 @@ const (
 	lastRetry  = 30 * time.Second       // up to this
 )
 
+// Store is where objects of a kind are; see [registry.REST].
+type Store interface {
+	rest.Getter
+	rest.Lister
+	rest.Creater
+	rest.Updater
+	rest.GracefulDeleter
+	// Within is ctx as if a request for this kind had come.
+	Within(ctx context.Context, namespace string) context.Context
+}
+
 // Config is what a Keeper needs of the server.
 type Config struct {
 	Addresses *serviceips.Addresses
-	Objects   *registry.REST // IPAddresses
-	Ranges    *registry.REST // ServiceCIDRs
-	Firsts    *firsts.Board  // hears of every write of a ServiceCIDR
+	Objects   Store         // IPAddresses
+	Ranges    Store         // ServiceCIDRs
+	Status    rest.Updater  // of these
+	Firsts    *firsts.Board // hears of every write of a ServiceCIDR
 	Log       *slog.Logger
 }
 
 // Keeper keeps the objects.
 type Keeper struct {
 	config Config
-	status rest.Updater    // of ServiceCIDRs
 	life   context.Context //nolint:containedctx // of writes whose request has none, and of the goroutine
 	end    context.CancelFunc
 	leave  func() // the board
@@ -56,12 +66,8 @@ type Keeper struct {
 }
 
 // New makes a keeper, which hears of every write from now on. Nothing runs yet.
-func New(c Config) (*Keeper, error) {
-	status, ok := c.Ranges.Below()["status"].(rest.Updater)
-	if !ok {
-		return nil, errors.New("the status of ServiceCIDRs cannot be written")
-	}
-	k := &Keeper{config: c, status: status, addresses: map[netip.Addr]bool{}, ranges: map[string]bool{}}
+func New(c Config) *Keeper {
+	k := &Keeper{config: c, addresses: map[netip.Addr]bool{}, ranges: map[string]bool{}}
 	k.life, k.end = context.WithCancel(context.Background())
 	c.Addresses.Tell(serviceips.Told{
 		Settled: k.settle,
@@ -71,14 +77,15 @@ func New(c Config) (*Keeper, error) {
 		// A new range may let others go.
 		Range: func(name string) { k.later(nil, append(c.Addresses.Leaving(), name)) },
 	})
-	k.leave = c.Firsts.Await(firsts.Wait{Kind: c.Ranges.Kind.Resource(), Keep: true, Then: func(schema.GroupResource) {},
+	k.leave = c.Firsts.Await(firsts.Wait{Kind: networking.Resource("servicecidrs"), Keep: true,
+		Then: func(schema.GroupResource) {},
 		If: func(_ schema.GroupResource, obj runtime.Object) bool {
 			if o, ok := obj.(*networking.ServiceCIDR); ok {
 				c.Addresses.PutRange(ranges.Of(o, registry.VersionOf(o.ResourceVersion)))
 			}
 			return false
 		}})
-	return k, nil
+	return k
 }
 
 // Close ends what runs. What is not done yet is found by the next start.

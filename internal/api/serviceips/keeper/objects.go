@@ -16,7 +16,6 @@ import (
 	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/utils/ptr"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/serviceips/ranges"
 )
 
@@ -46,13 +45,26 @@ func (k *Keeper) address(ctx context.Context, ip netip.Addr) error {
 		if err != nil && !overtaken(err) {
 			return err
 		}
-		have, err = registry.Get[networking.IPAddress](ctx, k.config.Objects, "", ip.String())
+		have, err = read[networking.IPAddress](ctx, k.config.Objects, ip.String())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		looked = true
 	}
 	return fmt.Errorf("IPAddress %s: it changes all the time", ip)
+}
+
+// read reads one object; nil if there is none.
+func read[T any](ctx context.Context, from Store, name string) (*T, error) {
+	obj, err := from.Get(from.Within(ctx, ""), name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	o, ok := any(obj).(*T)
+	if !ok {
+		return nil, fmt.Errorf("the store of %s returned a %T", name, obj)
+	}
+	return o, nil
 }
 
 // overtaken reports whether somebody else was first.
@@ -80,7 +92,7 @@ func (k *Keeper) remove(ctx context.Context, o *networking.IPAddress) error {
 // oneRange has a ServiceCIDR say what it is, and lets it go when it may.
 func (k *Keeper) oneRange(ctx context.Context, name string) error {
 	for range tries {
-		o, err := registry.Get[networking.ServiceCIDR](ctx, k.config.Ranges, "", name)
+		o, err := read[networking.ServiceCIDR](ctx, k.config.Ranges, name)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -128,7 +140,7 @@ func (k *Keeper) say(ctx context.Context, o *networking.ServiceCIDR) error {
 	}
 	o = o.DeepCopy()
 	meta.SetStatusCondition(&o.Status.Conditions, condition)
-	return k.update(ctx, k.status, o)
+	return k.update(ctx, k.config.Status, o)
 }
 
 func (k *Keeper) update(ctx context.Context, to rest.Updater, o *networking.ServiceCIDR) error {
