@@ -291,9 +291,6 @@ func TestIPAddressesAreRepaired(t *testing.T) {
 	if _, err := objects.Create(t.Context(), foreign, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("an IPAddress of a service's address: %v", err)
 	}
-	if err := c.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestAddressesTakenOver proves WL-25, WL-24: a full first range is followed by the next, and a start puts right what a

@@ -147,7 +147,7 @@ func TestHeldAddresses(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("free: %v, want %v (%v)", err == nil, want, err)
 		}
-		if _, any := a.take(netip.Addr{}, anyone); any == nil {
+		if _, err := a.take(netip.Addr{}, anyone); err == nil {
 			t.Error("an address was given twice")
 		}
 		a.release(ip, anyone)
