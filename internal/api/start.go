@@ -77,6 +77,7 @@ func (s *Server) openStorage() (err error) {
 	if d.nodePorts, err = serviceips.NewNodePorts(s.cfg.NodePorts); err != nil {
 		return err
 	}
+	d.loaded = make(chan struct{})
 	d.backend = newBackend(d.schemes, s.cfg.Config)
 	d.backend.Rights = s.authorizing
 	if d.stores, err = registry.OpenStores(d.backend, kinds.All(s.cfg.Features)); err != nil {
