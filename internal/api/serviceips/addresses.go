@@ -32,6 +32,7 @@ type Addresses struct {
 	used    map[netip.Addr]Owner
 	held    map[netip.Addr][]types.UID // by IPAddress objects of others
 	moved   map[types.UID][]move
+	early   map[types.UID]bool // services that were deleted before Load, which may know of them; nil afterwards
 }
 
 // Owner is the service that has an address.
@@ -58,7 +59,7 @@ func New(cidr netip.Prefix) (*Addresses, error) {
 		return nil, fmt.Errorf("service range %s: too small, use at least a /30 (IPv4) or /126 (IPv6)", cidr)
 	}
 	a := &Addresses{own: cidr, ranges: ranges.NewSet(cidr), changed: make(chan struct{}), used: map[netip.Addr]Owner{},
-		held: map[netip.Addr][]types.UID{}, moved: map[types.UID][]move{}}
+		held: map[netip.Addr][]types.UID{}, moved: map[types.UID][]move{}, early: map[types.UID]bool{}}
 	a.open, a.known = a.ranges.Open(), a.ranges.Known()
 	return a, nil
 }
@@ -186,10 +187,11 @@ func (a *Addresses) Load(services []corev1.Service) {
 	defer a.mu.Unlock()
 	for i := range services {
 		ip, err := netip.ParseAddr(services[i].Spec.ClusterIP)
-		if _, taken := a.used[ip]; err == nil && !taken {
+		if _, taken := a.used[ip]; err == nil && !taken && !a.early[services[i].UID] {
 			a.used[ip] = ownerOf(&services[i])
 		}
 	}
+	a.early = nil
 }
 
 // InUse are the addresses that services have.

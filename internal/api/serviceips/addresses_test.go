@@ -195,7 +195,10 @@ func TestTakenOver(t *testing.T) {
 	object := func(ip, name string) networking.IPAddress {
 		return *ranges.Object(netip.MustParseAddr(ip), Owner{Namespace: "ns", Name: name})
 	}
-	a.Load([]corev1.Service{service("right", "10.1.0.2"), service("without", "10.1.0.3"), service("wrong", "10.1.0.4"), service("headless", "None"),
+	early := service("early", "10.1.0.5")
+	early.UID = "early"
+	a.hasMoved(&early, true) // deleted since the services were read
+	a.Load([]corev1.Service{early, service("right", "10.1.0.2"), service("without", "10.1.0.3"), service("wrong", "10.1.0.4"), service("headless", "None"),
 		service("twin", "10.1.0.2")})
 	foreign := object("10.1.0.6", "x")
 	foreign.Labels = nil

@@ -99,6 +99,9 @@ func (a *Addresses) hasMoved(s *corev1.Service, gone bool) {
 func (a *Addresses) forget(s *corev1.Service, gone bool) (past []netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if gone && a.early != nil {
+		a.early[s.UID] = true
+	}
 	var rest []move
 	for _, m := range a.moved[s.UID] {
 		order, err := resourceversion.CompareResourceVersion(m.from, s.ResourceVersion)
