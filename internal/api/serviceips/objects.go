@@ -20,7 +20,7 @@ import (
 func (a *Addresses) AttachRanges(cidrs *onwrite.Hooks) {
 	cidrs.Add(onwrite.Calls{
 		Creating: func(obj runtime.Object, _ bool) (onwrite.Finish, error) {
-			keep(obj.(*networking.ServiceCIDR))
+			keepRange(obj.(*networking.ServiceCIDR))
 			return nil, nil
 		},
 		Created: func(obj runtime.Object) {
@@ -30,7 +30,7 @@ func (a *Addresses) AttachRanges(cidrs *onwrite.Hooks) {
 		},
 		Updating: func(obj, old runtime.Object, _ bool) (onwrite.Finish, error) {
 			if old.(*networking.ServiceCIDR).DeletionTimestamp == nil { // a PUT of a manifest leaves it out
-				keep(obj.(*networking.ServiceCIDR))
+				keepRange(obj.(*networking.ServiceCIDR))
 			}
 			return nil, nil
 		},
@@ -45,7 +45,7 @@ func (a *Addresses) AttachRanges(cidrs *onwrite.Hooks) {
 	})
 }
 
-func keep(o *networking.ServiceCIDR) {
+func keepRange(o *networking.ServiceCIDR) {
 	if !slices.Contains(o.Finalizers, ranges.Finalizer) {
 		o.Finalizers = append(slices.Clip(o.Finalizers), ranges.Finalizer)
 	}
