@@ -5,19 +5,13 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
-	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -26,7 +20,7 @@ import (
 // service by which pods find this server, the bundle by which they trust it, and the range of services' addresses. It
 // runs at every start, before the server is ready, and goes through the same rules as everybody's writes.
 func (s *Server) bootstrap(ctx context.Context) error {
-	if err := s.loadAddresses(ctx); err != nil {
+	if err := s.data.keeper.Load(ctx); err != nil {
 		return err
 	}
 	work := []func() error{
@@ -52,47 +46,6 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-func (s *Server) loadAddresses(ctx context.Context) error {
-	services := s.data.stores["services"]
-	list, err := services.List(services.Within(ctx, ""), &metainternal.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("read the services' addresses: %w", err)
-	}
-	s.data.nodePorts.Load(list.(*corev1.ServiceList).Items)
-	if err := s.data.keeper.Load(ctx, list.(*corev1.ServiceList).Items); err != nil {
-		return fmt.Errorf("read the ranges of services' addresses: %w", err)
-	}
-	close(s.data.loaded)
-	return nil
-}
-
-// loadPatience is how long a write waits for what is taken to be known; a start takes no part of a second for that.
-const loadPatience = 10 * time.Second
-
-// afterLoad has writes wait until it is known which addresses and ports are taken: a client that comes while the server
-// starts would be given one of somebody else's.
-func (s *Server) afterLoad() onwrite.Calls {
-	wait := func() (onwrite.Finish, error) {
-		select {
-		case <-s.data.loaded:
-			return nil, nil
-		default:
-		}
-		patience := time.NewTimer(loadPatience)
-		defer patience.Stop()
-		select {
-		case <-s.data.loaded:
-			return nil, nil
-		case <-patience.C:
-			return nil, apierrors.NewServiceUnavailable("the server is starting: try again")
-		}
-	}
-	return onwrite.Calls{
-		Creating: func(runtime.Object, bool) (onwrite.Finish, error) { return wait() },
-		Updating: func(_, _ runtime.Object, _ bool) (onwrite.Finish, error) { return wait() },
-	}
 }
 
 func (s *Server) ensureNamespaceDefault(ctx context.Context) error {

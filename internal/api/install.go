@@ -20,7 +20,6 @@ import (
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/schemes"
-	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/names"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -28,12 +27,9 @@ import (
 // install serves every kind, and what stands beside them.
 func (s *Server) install() error {
 	all := registry.Served{}
-	for _, kind := range []string{"services", upstream.IPAddresses} {
-		s.data.stores[kind].OnWrite.Add(s.afterLoad())
-	}
 	kinds.Serve(all, kinds.Host{Stores: s.data.stores, Schemes: s.data.schemes, Addresses: s.data.addresses,
-		NodePorts: s.data.nodePorts,
-		Etcd:      s.data.health})
+		NodePorts: s.data.nodePorts, Loaded: s.data.keeper.Loaded,
+		Etcd: s.data.health})
 	s.addDebugging(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	metrics.Serve(all, s.data.stores, s.ways.kubelets.Locate)

@@ -64,7 +64,6 @@ type data struct {
 	stores    registry.Stores
 	addresses *serviceips.Addresses
 	keeper    *keeper.Keeper // of the objects beside them
-	loaded    chan struct{}  // closed when it is known which are taken
 	nodePorts *serviceips.NodePorts
 	health    func() error // nil: etcd answers
 }

@@ -77,7 +77,6 @@ func (s *Server) openStorage() (err error) {
 	if d.nodePorts, err = serviceips.NewNodePorts(s.cfg.NodePorts); err != nil {
 		return err
 	}
-	d.loaded = make(chan struct{})
 	d.backend = newBackend(d.schemes, s.cfg.Config)
 	d.backend.Rights = s.authorizing
 	if d.stores, err = registry.OpenStores(d.backend, kinds.All(s.cfg.Features)); err != nil {
@@ -86,8 +85,9 @@ func (s *Server) openStorage() (err error) {
 	}
 	d.backend.Namespace = d.stores.Namespace
 	ranges := d.stores[upstream.ServiceCIDRs]
-	d.keeper = keeper.New(keeper.Config{Addresses: d.addresses, Objects: d.stores[upstream.IPAddresses],
-		Ranges: ranges, Status: ranges.Below()["status"].(rest.Updater), Firsts: d.backend.Firsts, Log: s.log})
+	d.keeper = keeper.New(keeper.Config{Addresses: d.addresses, NodePorts: d.nodePorts,
+		Services: d.stores["services"], Objects: d.stores[upstream.IPAddresses], Ranges: ranges,
+		Status: ranges.Below()["status"].(rest.Updater), Firsts: d.backend.Firsts, Log: s.log})
 	return nil
 }
 

@@ -5,10 +5,12 @@ package kinds
 import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/api/componentstatus"
 	"github.com/wherryproject/wherry/internal/api/eviction"
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
@@ -22,6 +24,7 @@ type Host struct {
 	Schemes   *schemes.Schemes
 	Addresses *serviceips.Addresses // of services
 	NodePorts *serviceips.NodePorts // likewise
+	Loaded    func() error          // waits until it is known which of these are taken
 	Etcd      func() error          // nil: etcd answers
 }
 
@@ -45,6 +48,9 @@ func Serve(all registry.Served, h Host) {
 			}
 		}
 	}
+	for _, kind := range []string{"services", upstream.IPAddresses} {
+		st[kind].OnWrite.Add(afterLoad(h.Loaded))
+	}
 	h.Addresses.Attach(st["services"].OnWrite)
 	h.Addresses.AttachRanges(st[upstream.ServiceCIDRs].OnWrite)
 	h.Addresses.AttachObjects(st[upstream.IPAddresses].OnWrite)
@@ -64,6 +70,15 @@ func Serve(all registry.Served, h Host) {
 	runs := st[debugrun.Resource] // records of debugging, which nobody but the server writes
 	all.Add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})
 	all.Add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{runs.Sub(h.Schemes, *runs.Kind.Status)})
+}
+
+// afterLoad has writes wait until it is known which addresses and ports are taken: a client that comes while the server
+// starts would be given one of somebody else's.
+func afterLoad(loaded func() error) onwrite.Calls {
+	return onwrite.Calls{
+		Creating: func(runtime.Object, bool) (onwrite.Finish, error) { return nil, loaded() },
+		Updating: func(_, _ runtime.Object, _ bool) (onwrite.Finish, error) { return nil, loaded() },
+	}
 }
 
 // eventsView shows the core events under events.k8s.io; the connection belongs to the core kind.

@@ -114,8 +114,9 @@ func (a *Addresses) take(wanted netip.Addr, owner Owner) (netip.Addr, error) {
 	switch {
 	case !wanted.IsValid():
 		if ip = a.free(); !ip.IsValid() {
-			return ip, fmt.Errorf("%s: delete services that are not needed, or create a ServiceCIDR with more addresses",
-				full(a.open))
+			return ip,
+				fmt.Errorf("%s: delete services that are not needed, or create a ServiceCIDR with more addresses",
+					full(a.open))
 		}
 	case !slices.ContainsFunc(a.open, func(p netip.Prefix) bool { return ranges.Usable(p, wanted) }):
 		return wanted, fmt.Errorf("the provided IP (%s) is not in the valid range. The range of valid IPs is %s",

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// TestSeveralServiceNetworks: WL-25, PL-12: what is sent to any network of services and to no service is refused, and the machine has a way
+// TestSeveralServiceNetworks: WL-25: what is sent to any network of services and to no service is refused, and the machine has a way
 // to each, for as long as it is one; pods stay reachable where their network lies in one.
 func TestSeveralServiceNetworks(t *testing.T) {
 	out := beyond(t, "10.96.0.7/32", "203.0.113.7/32")

@@ -33,9 +33,9 @@ type Services struct {
 	// there are besides. The zero value says that it is not known; the machine's connections all go where the server
 	// says that has come first.
 	Pods Cgroup
-	// Refused are the networks of service addresses: whoever sends to one that nobody carries learns at once that nobody
-	// is there, and the packet does not leave the machine. None refuses nothing: somebody else carries services then.
-	// Where the pod network lies in one, pods are no services.
+	// Refused are the networks of service addresses: whoever sends to one that nobody carries learns at once that
+	// nobody is there, and the packet does not leave the machine. None refuses nothing: somebody else carries services
+	// then. Where the pod network lies in one, pods are no services.
 	Refused []netip.Prefix
 	// Proxied says that somebody carries the other services: then the machine needs a way to all of Refused.
 	Proxied bool

@@ -4,14 +4,17 @@ package keeper
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +33,9 @@ const (
 	lastRetry  = 30 * time.Second       // up to this
 )
 
+// loadPatience is how long a write waits for Load, which takes no part of a second.
+const loadPatience = 10 * time.Second
+
 // Store is where objects of a kind are; see [registry.REST].
 type Store interface {
 	rest.Getter
@@ -44,6 +50,8 @@ type Store interface {
 // Config is what a Keeper needs of the server.
 type Config struct {
 	Addresses *serviceips.Addresses
+	NodePorts *serviceips.NodePorts
+	Services  Store
 	Objects   Store         // IPAddresses
 	Ranges    Store         // ServiceCIDRs
 	Status    rest.Updater  // of these
@@ -56,7 +64,8 @@ type Keeper struct {
 	config Config
 	life   context.Context //nolint:containedctx // of writes whose request has none, and of the goroutine
 	end    context.CancelFunc
-	leave  func() // the board
+	leave  func()        // the board
+	loaded chan struct{} // closed by Load
 
 	mu        sync.Mutex
 	addresses map[netip.Addr]bool // to be looked at
@@ -67,7 +76,7 @@ type Keeper struct {
 
 // New makes a keeper, which hears of every write from now on. Nothing runs yet.
 func New(c Config) *Keeper {
-	k := &Keeper{config: c, addresses: map[netip.Addr]bool{}, ranges: map[string]bool{}}
+	k := &Keeper{config: c, addresses: map[netip.Addr]bool{}, ranges: map[string]bool{}, loaded: make(chan struct{})}
 	k.life, k.end = context.WithCancel(context.Background())
 	c.Addresses.Tell(serviceips.Told{
 		Settled: k.settle,
@@ -97,24 +106,65 @@ func (k *Keeper) Close() {
 	k.work.Wait()
 }
 
-// Load reads what is stored, and has what is not as it should be made so: that of a server that was killed, or of a
-// version that made no such objects.
-func (k *Keeper) Load(ctx context.Context, services []corev1.Service) error {
-	k.config.Addresses.Load(services)
-	list, err := k.config.Ranges.List(k.config.Ranges.Within(ctx, ""), &metainternal.ListOptions{})
+// Load reads what is stored, by which it is known what is taken, and has what is not as it should be made so: that of a
+// server that was killed, or of a version that made no such objects. It is called once.
+func (k *Keeper) Load(ctx context.Context) error {
+	c := k.config
+	services, err := list[*corev1.ServiceList](ctx, c.Services, "services")
 	if err != nil {
 		return err
 	}
-	for i := range list.(*networking.ServiceCIDRList).Items {
-		o := &list.(*networking.ServiceCIDRList).Items[i]
-		k.config.Addresses.PutRange(ranges.Of(o, registry.VersionOf(o.ResourceVersion)))
-	}
-	list, err = k.config.Objects.List(k.config.Objects.Within(ctx, ""), &metainternal.ListOptions{})
+	c.NodePorts.Load(services.Items)
+	c.Addresses.Load(services.Items)
+	cidrs, err := list[*networking.ServiceCIDRList](ctx, c.Ranges, "ServiceCIDRs")
 	if err != nil {
 		return err
 	}
-	k.later(k.config.Addresses.LoadObjects(list.(*networking.IPAddressList).Items), nil)
+	for i := range cidrs.Items {
+		o := &cidrs.Items[i]
+		c.Addresses.PutRange(ranges.Of(o, registry.VersionOf(o.ResourceVersion)))
+		if own := c.Addresses.Range().String(); o.Name == "kubernetes" && !slices.Contains(o.Spec.CIDRs, own) {
+			c.Log.Warn("the server was started with another range of services' addresses before: that stays too, as ServiceCIDR kubernetes",
+				"service-cidr", own, "servicecidr", strings.Join(o.Spec.CIDRs, ","))
+		}
+	}
+	objects, err := list[*networking.IPAddressList](ctx, c.Objects, "IPAddresses")
+	if err != nil {
+		return err
+	}
+	astray := c.Addresses.LoadObjects(objects.Items)
+	close(k.loaded)
+	k.later(astray, nil)
 	return nil
+}
+
+func list[L runtime.Object](ctx context.Context, from Store, what string) (all L, err error) {
+	obj, err := from.List(from.Within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return all, fmt.Errorf("read the %s: %w", what, err)
+	}
+	all, ok := obj.(L)
+	if !ok {
+		return all, fmt.Errorf("read the %s: the store returned a %T", what, obj)
+	}
+	return all, nil
+}
+
+// Loaded waits for Load; an error is for the client, which may try again.
+func (k *Keeper) Loaded() error {
+	select {
+	case <-k.loaded:
+		return nil
+	default:
+	}
+	wait := time.NewTimer(loadPatience)
+	defer wait.Stop()
+	select {
+	case <-k.loaded:
+		return nil
+	case <-wait.C:
+		return apierrors.NewServiceUnavailable("the server is starting: try again")
+	}
 }
 
 // settle makes the object of an address right, now if that is possible.
