@@ -53,7 +53,7 @@ spec: {hostNetwork: true, containers: [{name: c, command: [sh, -c, IDLE]}]}
 		Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"203.0.113.0/28"}}}, metav1.CreateOptions{})
 	k.must(err)
 	k.awaitRange("further", metav1.ConditionTrue)
-	nobody := "wget -T 5 -qO- http://203.0.113.9/ 2>&1 | grep -o refused"
+	nobody := "timeout 5 wget -qO- http://203.0.113.9/ 2>&1 | grep -o refused"
 	nobodyThere := func() {
 		t.Helper()
 		k.asks("http://203.0.113.9/", refused)
