@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -99,42 +101,103 @@ func pack(c *applet.Call) error {
 func unpack(c *applet.Call) error {
 	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
 	mine := c.Bool(",no-owner", "files belong to who unpacks them")
+	keep := c.String(",keep", "TOKEN", "", "the archive comes in frames; if it is cut off, what is there of its "+
+		"last file is kept for a call with the same TOKEN. PATH may be a name in a folder. "+
+		"Standard output says which it is, and how far the archive has come")
 	if err := c.Parse(1, 1); err != nil {
 		return err
 	}
-	u, err := NewUnpacker(*rootPath, c.Args[0])
-	var where *fs.PathError
-	if errors.As(err, &where) && where.Path == c.Args[0] {
-		return exists(where.Path, where.Err)
+	var k *kept
+	if *keep != "" {
+		if err := checkToken(*keep); err != nil {
+			return applet.Usage("--keep %v", err)
+		}
+		k = &kept{token: *keep, say: func(line string) {
+			c.Println(line)
+			_ = c.Out.Flush() // a sender who is gone does not hear it
+		}}
 	}
+	u, into, err := openTarget(*rootPath, c.Args[0], k != nil)
 	if err != nil {
 		return err
 	}
 	defer u.Close()
-	u.Owners, u.Careful = !*mine, true
+	u.Owners, u.Careful, u.kept = !*mine, true, k
 	if err := u.seen(); err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(c.In, 256<<10)
+	var in io.Reader = c.In
+	if k != nil {
+		k.say(greeting + into)
+		in = &frames{from: c.In}
+	}
+	return u.all(c, bufio.NewReaderSize(in, 256<<10))
+}
+
+// greeting is the first word to a sender: the version of the protocol. What follows it says what PATH is.
+const (
+	greeting   = "wherry-copy 1 "
+	intoFolder = "folder"
+	intoName   = "name" // in a folder
+)
+
+// openTarget opens the folder to unpack into. With named, a path that does not exist, and has no slash at its end, may
+// be a name in one.
+func openTarget(rootPath, text string, named bool) (u *Unpacker, into string, err error) {
+	r, err := openRoot(rootPath)
+	if err != nil {
+		return nil, "", err
+	}
+	into = intoFolder
+	u, err = newUnpacker(r, text)
+	if named && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) {
+		if strings.HasSuffix(text, "/") {
+			err = applet.Exit(notThere) // who asks knows which folder that is
+		} else {
+			into, text = intoName, path.Dir(text)
+			u, err = newUnpacker(r, text)
+		}
+	}
+	if err == nil {
+		return u, into, nil
+	}
+	r.close()
+	if where, is := errors.AsType[*fs.PathError](err); is {
+		err = exists(where.Path, where.Err)
+	}
+	return nil, "", err
+}
+
+// all unpacks an archive.
+func (u *Unpacker) all(c *applet.Call, in io.Reader) error {
 	archive := tar.NewReader(in)
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
 			break
 		}
+		if errors.Is(err, errCalledOff) {
+			return applet.Exit(1)
+		}
 		if err != nil {
 			return fmt.Errorf("read the archive: %w", err)
 		}
-		if err := u.Put(h, archive); err != nil {
-			if Hopeless(err) {
-				return err
-			}
+		err = u.Put(h, archive)
+		if u.kept != nil {
+			u.kept.passed(err)
+		}
+		switch {
+		case errors.Is(err, errCalledOff):
+			return applet.Exit(1)
+		case Hopeless(err):
+			return err
+		case err != nil:
 			c.Warn(err)
 		}
 	}
 	if err := u.Finish(); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, in) // so that who writes is not hit by a closed pipe
+	_, err := io.Copy(io.Discard, in) // so that who writes is not hit by a closed pipe
 	return err
 }

@@ -4,7 +4,6 @@ package copying
 
 import (
 	"archive/tar"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +29,8 @@ type Unpacker struct {
 	links  map[string]bool // symbolic links this archive made: nothing goes through them
 	stack  []*tar.Header   // folders that may get more; their modes and times are set when they do not
 	buffer []byte
+	swept  string // the folder in which was looked last for what copies have left
+	kept   *kept  // nil: what is not whole is taken away
 
 	parent   string // the folder that was opened last
 	parentFD int
@@ -41,9 +42,17 @@ func NewUnpacker(rootPath, dir string) (*Unpacker, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	u, err := newUnpacker(r, dir)
 	if err != nil {
 		r.close()
+	}
+	return u, err
+}
+
+// newUnpacker is NewUnpacker for a root that is open; the Unpacker closes it.
+func newUnpacker(r *root, dir string) (*Unpacker, error) {
+	fd, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	return &Unpacker{Owners: true, root: r, dir: dir, links: map[string]bool{}, buffer: make([]byte, 256<<10),
@@ -52,6 +61,9 @@ func NewUnpacker(rootPath, dir string) (*Unpacker, error) {
 
 // Close frees what Unpacker holds.
 func (u *Unpacker) Close() {
+	if u.kept != nil && u.kept.pending != nil {
+		_ = u.kept.pending.file.Close()
+	}
 	unix.Close(u.parentFD)
 	u.root.close()
 }
@@ -100,6 +112,7 @@ func (u *Unpacker) put(h *tar.Header, content io.Reader) error {
 	if err := u.settle(name); err != nil {
 		return err
 	}
+	u.letGo(h.Name)
 	if name == "." {
 		return nil // the folder itself, whose mode is its owner's affair
 	}
@@ -115,6 +128,9 @@ func (u *Unpacker) put(h *tar.Header, content io.Reader) error {
 	case tar.TypeDir:
 		return u.makeDir(fd, base, name, h)
 	case tar.TypeReg, tar.TypeGNUSparse:
+		if _, asked := h.PAXRecords[AskRecord]; asked && u.kept != nil {
+			return u.answer(fd, base, h)
+		}
 		return u.makeFile(fd, base, h, content)
 	}
 	if h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink {
@@ -231,7 +247,10 @@ func (u *Unpacker) settle(name string) error {
 }
 
 // Finish sets what can only be set at the end. Call it after the last entry.
-func (u *Unpacker) Finish() error { return u.settle("") }
+func (u *Unpacker) Finish() error {
+	u.letGo("")
+	return u.settle("")
+}
 
 // replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other
 // or a device.
@@ -249,40 +268,37 @@ func (u *Unpacker) replaceable(dir int, base string) error {
 	return nil
 }
 
-// partPrefix begins the names of files that are not whole yet.
-const partPrefix = ".wherry-cp-"
-
 // makeFile writes a file under a name of its own first, so that one which was cut off never stands under the name that
 // was asked for.
 func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Reader) (err error) {
 	if err := u.replaceable(dir, base); err != nil {
 		return err
 	}
-	part := partPrefix + rand.Text()
-	f, err := openIn(dir, part, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	u.sweep(dir, u.parent, time.Now())
+	p, err := u.takePart(dir, h)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer p.file.Close()
 	defer func() {
-		if err != nil {
-			_ = unix.Unlinkat(dir, part, 0)
+		if err != nil && !u.stays(err) {
+			_ = unix.Unlinkat(dir, p.name, 0)
 		}
 	}()
 	if holed(h) {
-		err = copyHoles(f, content, h.Size, u.buffer)
+		err = copyHoles(p.file, content, h.Size, u.buffer)
 	} else {
-		_, err = io.CopyBuffer(struct{ io.Writer }{f}, content, u.buffer)
+		err = u.fill(p, content)
 	}
 	if err == nil {
-		err = u.fileAttributes(dir, part, f, h)
+		err = u.fileAttributes(dir, p.name, p.file, h)
 	}
 	if err != nil {
 		return err
 	}
-	err = unix.Renameat(dir, part, dir, base)
+	err = unix.Renameat(dir, p.name, dir, base)
 	if err == unix.EBUSY { // a file that is mounted: a volume's, which can be written to and not replaced
-		return u.rewrite(dir, base, part, f, h)
+		return u.rewrite(dir, base, p.name, p.file, h)
 	}
 	return err
 }
