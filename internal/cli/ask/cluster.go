@@ -75,6 +75,7 @@ func (b Toolbox) inCluster() Session {
 			q.Set(wire.ParamOp, wire.OpUnpack)
 		}
 		set(q, wire.ParamAfter, a.After)
+		set(q, wire.ParamKeep, a.Keep)
 		for name, on := range map[string]bool{wire.ParamTotal: a.Total, wire.ParamFollow: a.Follow} {
 			if on {
 				q.Set(name, strconv.FormatBool(on))
@@ -96,6 +97,7 @@ type Archive struct {
 	Total     bool   // say first on the error stream how many bytes the files have
 	Follow    bool   // what a link leads to, under the link's name
 	After     string // what comes after this, as the toolbox's cp-pack --after takes it; "": all
+	Keep      string // what is not whole is kept after a cut, for who has this token (cp-unpack --keep); "": it is not
 }
 
 // Command is the toolbox's command that makes the archive, or unpacks it.
@@ -112,6 +114,9 @@ func (a Archive) Command() []string {
 	}
 	if a.After != "" {
 		command = append(command, "--after", a.After)
+	}
+	if a.Keep != "" {
+		command = append(command, "--keep", a.Keep)
 	}
 	return append(command, a.Path)
 }

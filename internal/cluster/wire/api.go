@@ -42,6 +42,7 @@ const (
 	ParamTotal    = "total"    // files, OpPack: say "total N" (bytes) first on the error stream
 	ParamFollow   = "follow"   // files, OpPack: what a link leads to under the link's name
 	ParamAfter    = "after"    // files, OpPack: what comes after OFFSET:SIZE:NANOSECONDS:NAME of the archive
+	ParamKeep     = "keep"     // files, OpUnpack: a token, by which a copy that was cut off is gone on with
 	ParamSession  = "session"  // sessions, DELETE: one alone; default: all of the pod
 )
 

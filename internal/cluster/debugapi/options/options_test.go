@@ -71,6 +71,9 @@ func TestSessions(t *testing.T) {
 		{&options.Files{}, "path=/tmp&container=a&op=unpack", wire.Session{As: wire.Files, Container: "a", Stdin: true,
 			Stdout: true, Stderr: true, Writable: true, Seconds: 3600, Memory: 512 << 20, CPUs: 1,
 			Command: []string{"/bin/toolbox", "cp-unpack", "--root", "/c/a", "/tmp"}}},
+		{&options.Files{}, "path=/tmp&container=a&op=unpack&keep=ABCDEFGHIJKLMNOPQRSTUVWXYZ", wire.Session{As: wire.Files,
+			Container: "a", Stdin: true, Stdout: true, Stderr: true, Writable: true, Seconds: 3600, Memory: 512 << 20, CPUs: 1,
+			Command: []string{"/bin/toolbox", "cp-unpack", "--root", "/c/a", "--keep", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "/tmp"}}},
 	} {
 		if got, err := ask(t, c, d.o, d.query); err != nil || !reflect.DeepEqual(got, d.want) {
 			t.Errorf("%T %s:\ngot  %+v, %v\nwant %+v", d.o, d.query, got, err, d.want)
@@ -106,6 +109,8 @@ func TestRefusals(t *testing.T) {
 		{&options.Shell{}, "stdout=true&image=A%20B", "image "},
 		{&options.Shell{}, "stdout=true&image=" + strings.Repeat("a", 2000), "image has 2000 bytes"},
 		{&options.Shell{}, "stdout=true&term=" + strings.Repeat("a", 65), "term has 65 bytes"},
+		{&options.Files{Container: "a"}, "path=/tmp&keep=ABCDEFGHIJKLMNOPQRSTUVWXYZ", "keep is for op unpack alone"},
+		{&options.Files{Container: "a"}, "path=/tmp&op=unpack&keep=../../etc/passwd", "keep is for op unpack alone"},
 		{&options.Exec{}, "stdout=true&command=ls", "image is missing"},
 		{&options.Exec{}, "stdout=true&image=a&profile=restricted", `"profile" is unknown`},
 		{&options.Files{}, "op=pack", "path is missing"},

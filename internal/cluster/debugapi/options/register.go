@@ -112,7 +112,7 @@ func readExec(q *query.Reader, o *Exec) {
 func readFiles(q *query.Reader, o *Files) {
 	// the streams follow from what is done; a client may name them all the same
 	q.Only(slices.Concat(streamParams(), boundParams(), []string{paramContainer, wire.ParamOp, wire.ParamPath,
-		wire.ParamTotal, wire.ParamFollow, wire.ParamAfter, wire.ParamUser})...)
+		wire.ParamTotal, wire.ParamFollow, wire.ParamAfter, wire.ParamKeep, wire.ParamUser})...)
 	readBounds(q, &o.Bounds)
 	q.Text(paramContainer, &o.Container)
 	q.Text(wire.ParamOp, &o.Op)
@@ -120,6 +120,7 @@ func readFiles(q *query.Reader, o *Files) {
 	flag(q, wire.ParamTotal, &o.Total)
 	flag(q, wire.ParamFollow, &o.Follow)
 	q.Text(wire.ParamAfter, &o.After)
+	q.Text(wire.ParamKeep, &o.Keep)
 	q.Text(wire.ParamUser, &o.User)
 }
 

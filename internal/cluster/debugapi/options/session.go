@@ -95,6 +95,9 @@ func (o *Files) Session(l Limits) (wire.Session, error) {
 	}
 	root := []string{"--root", "/c/" + o.Container}
 	switch {
+	case o.Keep != "" && (o.Op != wire.OpUnpack || !isToken(o.Keep)):
+		return s, fmt.Errorf("%s is for %s %s alone, and has %d letters (A to Z) and digits (2 to 7)", wire.ParamKeep,
+			wire.ParamOp, wire.OpUnpack, tokenSize)
 	case o.Operation() == wire.OpPack:
 		s.Command = append([]string{toolbox, pack}, root...)
 		if o.Total {
@@ -115,9 +118,20 @@ func (o *Files) Session(l Limits) (wire.Session, error) {
 	default:
 		s.Command = append([]string{toolbox, unpack}, root...)
 		s.Stdin, s.Writable = true, true
+		if o.Keep != "" {
+			s.Command = append(s.Command, "--keep", o.Keep)
+		}
 	}
 	s.Command = append(s.Command, rooted(o.Path))
 	return s, l.bound(o.Bounds, &s)
+}
+
+// tokenSize is the length of a token: what crypto/rand.Text makes.
+const tokenSize = 26
+
+// isToken reports whether a text is a token, which becomes a part of a file's name in the container.
+func isToken(text string) bool {
+	return len(text) == tokenSize && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 // rooted is a path from the container's root, which cannot be taken for a flag.

@@ -68,6 +68,7 @@ type Files struct {
 	Total     bool   `json:"total,omitempty"`
 	Follow    bool   `json:"follow,omitempty"`
 	After     string `json:"after,omitempty"`
+	Keep      string `json:"keep,omitempty"`
 	User      string `json:"user,omitempty"`
 }
 
