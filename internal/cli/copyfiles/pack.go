@@ -29,7 +29,7 @@ func Pack(w io.Writer, local, name string, skipped func(path, why string)) error
 			return err
 		}
 		if !info.Mode().IsRegular() && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
-			skipped(file, "not a file, folder or symbolic link")
+			skipped(file, notCopied)
 			return nil
 		}
 		return packOne(t, file, path.Join(name, filepath.ToSlash(rel)), info)
@@ -40,23 +40,35 @@ func Pack(w io.Writer, local, name string, skipped func(path, why string)) error
 	return t.Close()
 }
 
-func packOne(t *tar.Writer, file, name string, info fs.FileInfo) error {
+// notCopied is why something is left out.
+const notCopied = "not a file, folder or symbolic link"
+
+// headerOf is the header of a file's entry.
+func headerOf(file, name string, info fs.FileInfo) (*tar.Header, error) {
 	link := ""
 	if info.Mode()&fs.ModeSymlink != 0 {
 		var err error
 		if link, err = os.Readlink(file); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	h, err := tar.FileInfoHeader(info, link)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h.Name = name
 	if info.IsDir() {
 		h.Name += "/"
 	}
 	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", "" // local users mean nothing there
+	return h, nil
+}
+
+func packOne(t *tar.Writer, file, name string, info fs.FileInfo) error {
+	h, err := headerOf(file, name, info)
+	if err != nil {
+		return err
+	}
 	if err := t.WriteHeader(h); err != nil {
 		return err
 	}

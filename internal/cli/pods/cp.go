@@ -3,20 +3,14 @@
 package pods
 
 import (
-	"archive/tar"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +18,6 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
-	"github.com/wherryproject/wherry/internal/cli/copyfiles"
 	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
@@ -62,8 +55,8 @@ a path in a pod may be a pattern (*.log); several matches, like several sources,
 tar archive is written to standard output; with - as the source, one is read from standard input and unpacked into an existing folder.
 
 Modes, times and links are preserved; files are owned by you on this machine and by root in the container. Existing files are replaced
-once the copy is complete: an interrupted copy leaves them as they were. Where the connection is lost, a copy from a pod goes on by itself
-from where it was, as soon as the server is there again. Symbolic links are not followed out of the container. What a
+once the copy is complete: an interrupted copy leaves them as they were. Where the connection is lost, a copy goes on by itself from
+where it was, as soon as the server is there again; what had come is not sent twice, and its checksum is compared. Symbolic links are not followed out of the container. What a
 container has from the kernel, /dev, /proc and /sys, cannot be copied from or to, and a file does not replace a device, pipe or socket.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
@@ -181,6 +174,7 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, one copyOf) error
 		return err
 	}
 	o := other{container: container, words: fmt.Sprintf("container %s of pod %s", container, pod.Name),
+		life: func(ctx context.Context) (string, error) { return lifeOf(ctx, c, pod, container) },
 		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
 			return f.archive(ctx, t, c, pod, a)
 		}}
@@ -201,6 +195,9 @@ type other struct {
 	words     string // that name it to the user
 	// run makes an archive, which is the command's output, or unpacks one, which is its input.
 	run func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (code int, err error)
+	// life names the container's present run; with another one its files may be others. It may be nil: there is no
+	// connection that could be lost.
+	life func(ctx context.Context) (string, error)
 }
 
 // between copies from a container, or to one.
@@ -261,17 +258,28 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod *corev1.Pod,
 	a ask.Archive) (code int, err error) {
 	if a.After != "" {
-		now, err := c.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil {
+		if _, err := lifeOf(ctx, c, pod, a.Container); err != nil {
 			return session.ExitFailed, err
-		}
-		if now.UID != pod.UID {
-			return session.ExitFailed, fmt.Errorf("pod %s was replaced by another of its name while it was copied",
-				pod.Name)
 		}
 	}
 	return c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container,
 		Stdin: t.In != nil, Archive: &a}.Session(), reach.Notices{})
+}
+
+// lifeOf is the present run of a container: of the pod that was meant in the beginning, for another of its name has
+// other files.
+func lifeOf(ctx context.Context, c *reach.Client, pod *corev1.Pod, container string) (string, error) {
+	now, err := c.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	if now.UID != pod.UID {
+		return "", fmt.Errorf("pod %s was replaced by another of its name while it was copied", pod.Name)
+	}
+	if s := podspec.FindStatus(&now.Status, container); s != nil {
+		return s.ContainerID, nil
+	}
+	return "", nil
 }
 
 // outcome is how a command has ended that has printed its errors itself.
@@ -280,92 +288,6 @@ func outcome(code int, err error) error {
 		return &cmdline.Exit{Code: 1}
 	}
 	return cmdline.ExitWith(code, err)
-}
-
-// in copies into the container.
-func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from string, to place) error {
-	relayed := newRelay(t.Err, o, nil)
-	if from == "-" {
-		return relayed.end(outcome(f.unpack(ctx, t.In, relayed, o, to.path)))
-	}
-	abs, err := filepath.Abs(from)
-	if err != nil {
-		return err
-	}
-	total, err := copyfiles.Size(abs)
-	if err != nil {
-		return err
-	}
-	base := filepath.Base(abs)
-	if allIn(from) {
-		base = "."
-	}
-	folder, name, err := f.remoteTarget(ctx, o, to, base)
-	if err != nil {
-		return err
-	}
-	meter := newMeter(t, f.quiet)
-	meter.total.Store(total)
-	defer meter.stop()
-	r, w := io.Pipe()
-	packed := make(chan error, 1)
-	go func() {
-		err := copyfiles.Pack(meter.writer(w), abs, name, f.skipped(t))
-		_ = w.CloseWithError(err) // a pipe's Close does not fail
-		packed <- err
-	}()
-	err = relayed.end(outcome(f.unpack(ctx, r, relayed, o, folder)))
-	_ = r.CloseWithError(io.ErrClosedPipe) // ends the packing if the other side gave up
-	if perr := <-packed; perr != nil && !errors.Is(perr, io.ErrClosedPipe) {
-		return errors.Join(perr, err)
-	}
-	return err
-}
-
-// partingTime is how long the other side may take to clean up after an archive that was cut off.
-const partingTime = 5 * time.Second
-
-// unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes
-// away what is not whole; only if it does not is the line cut.
-func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, relayed io.Writer, o other,
-	folder string) (int, error) {
-	line, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
-	defer stop()
-	in := cmdline.Until(ctx, archive)
-	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: relayed},
-		ask.Archive{Container: o.container, Path: folder, Unpack: true})
-}
-
-// notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
-const notThere = 3
-
-// remoteTarget is where a copy named base goes: into an existing folder, else it takes the destination's name. Whether
-// it is a folder is seen by unpacking nothing into it.
-func (f *cpFlags) remoteTarget(ctx context.Context, o other, to place,
-	base string) (folder, name string, err error) {
-	var nothing, trouble bytes.Buffer
-	if err := tar.NewWriter(&nothing).Close(); err != nil {
-		return "", "", err
-	}
-	code, err := o.run(ctx, cmdline.Terminal{In: &nothing, Out: io.Discard, Err: &trouble},
-		ask.Archive{Container: o.container, Path: to.path, Unpack: true})
-	switch {
-	case err != nil:
-		return "", "", cmdline.ExitWith(code, err)
-	case code == 0:
-		return to.path, base, nil
-	case code == notThere && strings.HasSuffix(to.path, "/"):
-		return "", "", fmt.Errorf("%s has no folder %s", o.words, to.path)
-	case code == notThere:
-		return path.Dir(to.path), path.Base(to.path), nil
-	}
-	var text bytes.Buffer
-	relayed := newRelay(&text, o, nil)
-	_, _ = relayed.Write(trouble.Bytes())
-	_ = relayed.end(&cmdline.Exit{Code: 1})
-	return "", "", errors.New(strings.TrimSpace(text.String()))
 }
 
 func (f *cpFlags) skipped(t cmdline.Terminal) func(path, why string) {

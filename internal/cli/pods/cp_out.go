@@ -37,7 +37,7 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 	relayed := newRelay(t.Err, o, meter)
 	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
 	goesOn := func(into sink) error {
-		return relayed.end(f.persist(ctx, relayed, into, func(after string) error {
+		return relayed.end(f.persist(ctx, relayed, func() string { return into.Reached().String() }, func(after string) error {
 			files.After, files.Total = after, files.Total && after == ""
 			return f.once(ctx, o, files, relayed, meter, into)
 		}))
@@ -67,14 +67,15 @@ type sink interface {
 }
 
 // persist copies, and goes on after a cut until the copy is whole or the server stays away.
-func (f *cpFlags) persist(ctx context.Context, relayed io.Writer, u sink,
+// reached changes whenever the copy has come further; it is "" as long as there is nothing to go on with.
+func (f *cpFlags) persist(ctx context.Context, relayed io.Writer, reached func() string,
 	once func(after string) error) error {
 	after := ""
 	var cut error // the trouble of which the others may only be what follows
 	pause, until := cutPause, time.Time{}
 	for {
 		err := once(after)
-		switch now := u.Reached().String(); {
+		switch now := reached(); {
 		case err == nil:
 			return nil
 		case cut == nil && !session.Lost(err), !passes(err), ctx.Err() != nil:

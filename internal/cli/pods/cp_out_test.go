@@ -53,7 +53,7 @@ func TestPersist(t *testing.T) {
 				u := cutInTheMiddle(t)
 				defer u.Close()
 				tries, began := 0, time.Now()
-				err := (&cpFlags{}).persist(t.Context(), io.Discard, u, func(after string) error {
+				err := (&cpFlags{}).persist(t.Context(), io.Discard, func() string { return u.Reached().String() }, func(after string) error {
 					if (after != "") != (tries > 0) {
 						t.Errorf("attempt %d is for what comes after %q", tries, after)
 					}
