@@ -4,6 +4,7 @@ package streams
 
 import (
 	"bytes"
+	"io"
 	"sync"
 )
 
@@ -17,13 +18,14 @@ type Inbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	held    bytes.Buffer
+	room    int  // how much is held at most
 	ended   bool // nothing more comes
 	stopped bool // nobody reads any more
 }
 
 // NewInbox makes an empty inbox.
 func NewInbox() *Inbox {
-	b := &Inbox{}
+	b := &Inbox{room: maxInbox}
 	b.changed.L = &b.mu
 	return b
 }
@@ -33,7 +35,7 @@ func NewInbox() *Inbox {
 func (b *Inbox) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for !b.stopped && !b.ended && b.held.Len() >= maxInbox {
+	for !b.stopped && !b.ended && b.held.Len() >= b.room {
 		b.changed.Wait()
 	}
 	if !b.stopped && !b.ended {
@@ -52,6 +54,40 @@ func (b *Inbox) Read(p []byte) (int, error) {
 	}
 	defer b.changed.Broadcast()
 	return b.held.Read(p) // io.EOF when there is nothing
+}
+
+// WriteTo implements io.WriterTo: what is held is written as it is, at once, while more comes. There are two halves
+// then, one that is filled and one that is written.
+func (b *Inbox) WriteTo(w io.Writer) (written int64, err error) {
+	b.mu.Lock()
+	b.room = maxInbox / 2
+	b.mu.Unlock()
+	var spare []byte
+	for {
+		text := b.take(spare)
+		if len(text) == 0 {
+			return written, nil
+		}
+		n, err := w.Write(text)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+		spare = text[:0]
+	}
+}
+
+// take waits for something and takes all of it, leaving memory in its place; nothing at the end.
+func (b *Inbox) take(spare []byte) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.held.Len() == 0 && !b.ended && !b.stopped {
+		b.changed.Wait()
+	}
+	text := b.held.Bytes()
+	b.held = *bytes.NewBuffer(spare)
+	b.changed.Broadcast()
+	return text
 }
 
 // Close implements io.Closer, for the writer: nothing more comes.

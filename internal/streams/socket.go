@@ -16,6 +16,10 @@ import (
 // there are clients that understand no other.
 const largest = 33 << 10
 
+// heardAtOnce is how much is read of what a client says at once. That is little for what is typed; a copy into a pod is
+// gigabytes, and each read costs a call of the kernel, and wakes who has the bytes next.
+const heardAtOnce = 64 << 10
+
 // Socket is a server's end of a WebSocket with the channels of [V5]. A goroutine hears what the client says, any number
 // write to it, and one ends it.
 //
@@ -55,7 +59,7 @@ func Accept(w http.ResponseWriter, r *http.Request, idle time.Duration) (*Socket
 // others is dropped. A writer that waits holds up everything else that the client says.
 func (s *Socket) Hear(to map[byte]io.WriteCloser) error {
 	defer close(s.heard)
-	buf := make([]byte, 8<<10)
+	buf := make([]byte, heardAtOnce)
 	defer func() {
 		for _, w := range to {
 			_ = w.Close()

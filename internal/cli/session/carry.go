@@ -149,7 +149,7 @@ func (w *writer) write(channel byte, text []byte) error {
 
 // stdin hands the input on, and its end.
 func (w *writer) stdin(in io.Reader) {
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, inputSize)
 	for {
 		n, err := in.Read(buf)
 		if n > 0 && w.write(streams.Stdin, buf[:n]) != nil {

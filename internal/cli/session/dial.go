@@ -27,7 +27,10 @@ import (
 const protocol = streams.V5
 
 const (
-	bufferSize  = 33 << 10 // a stream's read of 32 KiB and its channel
+	bufferSize = 33 << 10 // a server's message: a read of 32 KiB and its channel
+	// inputSize is how much of the input goes into one message at most; a message is one frame. A copy into a pod has
+	// much to say at once.
+	inputSize   = 128 << 10
 	maxRefusal  = 1 << 20
 	refusalTime = 10 * time.Second
 )
@@ -65,7 +68,7 @@ func Reached(err error) bool {
 // Dial is a Dial.
 func (s Server) Dial(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
 	d := websocket.Dialer{Proxy: s.Proxy, TLSClientConfig: s.TLS, Subprotocols: []string{protocol},
-		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize}
+		ReadBufferSize: bufferSize, WriteBufferSize: inputSize + 1}
 	line, err := s.direct(ctx, &d, u)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
@@ -327,9 +328,23 @@ func (t *tap) openFeed() (*os.File, error) {
 		return nil, nil
 	}
 	if err == nil {
+		widen(fifo)
 		t.feeds[fifo] = true
 	}
 	return fifo, err
+}
+
+// feedSize is how much of its input a process may find at once, and its feeder leave there without waiting for it.
+const feedSize = 1 << 20
+
+// widen gives a pipe more room than the kernel does by itself. Memory is taken only for what is in it. Without it, as
+// where the kernel has a lower bound for users, there are more turns.
+func widen(pipe *os.File) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, feedSize) })
 }
 
 func (t *tap) closeFeed(fifo *os.File) {
