@@ -115,6 +115,7 @@ func allRows() []row {
 		{name: "exec", measure: (*bench).exec},
 		{name: "attach", measure: (*bench).attachSessions},
 		{name: "debug", measure: (*bench).debugSessions},
+		{name: "copy", measure: (*bench).copies},
 		{name: "trust", measure: (*bench).trust},
 		{name: "many", measure: (*bench).manyPods},
 		{name: "shims", measure: (*bench).shims, own: true},

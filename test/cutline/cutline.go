@@ -13,12 +13,12 @@ import (
 type Line struct {
 	server   string
 	listener net.Listener
-	left     atomic.Int64 // bytes that may come before the cut
+	left     atomic.Int64 // bytes that may go over it before the cut
 	cut      atomic.Bool
 }
 
-// New makes a line to a server (HOST:PORT) that is cut when so many bytes have come over it, on whatever connection. It
-// ends with the test.
+// New makes a line to a server (HOST:PORT) that is cut when so many bytes have gone over it, either way, on whatever
+// connection. It ends with the test.
 func New(t testing.TB, server string, after int64) *Line {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,14 +57,20 @@ func (l *Line) relay(client net.Conn) {
 	}
 	defer server.Close()
 	go func() {
-		_, _ = io.Copy(server, client)
+		l.pass(server, client)
 		_ = server.Close()
+		_ = client.Close()
 	}()
+	l.pass(client, server)
+}
+
+// pass hands on what one end says, until it says nothing more or the line is cut.
+func (l *Line) pass(to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := server.Read(buffer)
+		n, err := from.Read(buffer)
 		if n > 0 {
-			if _, err := client.Write(buffer[:n]); err != nil {
+			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,49 @@ func TestCopyCut(t *testing.T) {
 		}); err != nil || strings.Join(names, " ") != " /large /sub /sub/small /twin" {
 			t.Errorf("cut after %d bytes: %v, %v", after, names, err)
 		}
+	}
+}
+
+// TestCopyCutInto: a copy into a pod of which the line is cut goes on from where it was: each file is whole, and nothing is left beside
+// it (DC-16, DA-09, IX-04).
+func TestCopyCutInto(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	s := shared(t)
+	s.Create(NewPod("box", Sh("mkdir /in; "+Idle)))
+	s.WaitReady("box")
+	text, err := os.ReadFile(s.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := filepath.Join(t.TempDir(), "d")
+	if err := os.MkdirAll(filepath.Join(from, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	large := make([]byte, 40_000_000)
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(large)
+	for name, text := range map[string][]byte{"large": large, "after": []byte("after\n"), "sub/small": []byte("small\n")} {
+		if err := os.WriteFile(filepath.Join(from, name), text, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(large))
+	for i, after := range []int64{100 << 10, 12 << 20, 35 << 20, 40_010_000} {
+		line := cutline.New(t, strings.TrimPrefix(s.Config.Host, "https://"), after)
+		away := filepath.Join(t.TempDir(), "kubeconfig")
+		if err := os.WriteFile(away, []byte(strings.ReplaceAll(string(text), s.Config.Host, "https://"+line.Address())), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		to := fmt.Sprintf("/in/d%d", i)
+		r := s.wherry(nil, "cp", "--kubeconfig", away, from, "box:"+to).exits(0)
+		if !line.Cut() {
+			t.Errorf("the line was not cut after %d bytes", after)
+		}
+		if after > 1<<20 && after < 40_000_000 {
+			r.Says("goes on from where it was")
+		}
+		s.Kubectl("exec", "box", "--", "sh", "-c", "cd "+to+" && find . | sort && sha256sum <large && cat after sub/small").Is(
+			".\n./after\n./large\n./sub\n./sub/small\n" + sum + "  -\nafter\nsmall")
 	}
 }
 
