@@ -37,10 +37,11 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 	relayed := newRelay(t.Err, o, meter)
 	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
 	goesOn := func(into sink) error {
-		return relayed.end(f.persist(ctx, relayed, func() string { return into.Reached().String() }, func(after string) error {
-			files.After, files.Total = after, files.Total && after == ""
-			return f.once(ctx, o, files, relayed, meter, into)
-		}))
+		return relayed.end(f.persist(ctx, relayed, func() string { return into.Reached().String() },
+			func(after string) error {
+				files.After, files.Total = after, files.Total && after == ""
+				return f.once(ctx, o, files, relayed, meter, into)
+			}))
 	}
 	if to == "-" {
 		return goesOn(copyfiles.NewPasser(t.Out))

@@ -5,9 +5,10 @@
 // their commands. cp-look answers questions about such folders, one after the other, for as long as somebody asks: the
 // page's view of files. (It never writes but for the question that asks for that.)
 //
-// A copy into a folder can be gone on with after its connection was cut (cp-unpack --keep): the archive comes in frames,
-// so that a cut is told from an end; the part of a file that has come stays, locked as long as somebody writes to it;
-// and who goes on asks what is there, by its checksum. What nobody comes back for is taken away by the next copy.
+// A copy into a folder can be gone on with after its connection was cut (cp-unpack --keep): the archive comes in
+// frames, so that a cut is told from an end; the part of a file that has come stays, locked as long as somebody writes
+// to it; and who goes on asks what is there, by its checksum. What nobody comes back for is taken away by the next
+// copy.
 //
 // Its law: nothing outside the root is read or written, whatever paths, links and archives say, and also when somebody
 // changes the tree meanwhile. So paths are resolved by the kernel inside the root (openat2 with RESOLVE_IN_ROOT, which
