@@ -5,6 +5,7 @@ import { kube, podPath } from "../api/client";
 import { useRight } from "../api/rights";
 import { useWherry } from "../api/server";
 import type { Pod } from "../api/types";
+import { useWherry } from "../api/wherry";
 import { Command } from "../frame/command";
 import { Page } from "../frame/context";
 import { boxesOf, type Box } from "../pod/containers";
