@@ -2,8 +2,9 @@
 
 // The command that shows the same as a view, to copy (UI-08).
 
-import { useContext, useState } from "preact/hooks";
+import { useContext } from "preact/hooks";
 import { Page } from "./context";
+import { useCopy } from "./copy";
 
 // Controls, what changes the direction of text, and ends of lines: pasted as they are, a terminal would obey them.
 const odd = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
@@ -30,27 +31,23 @@ export function commandLine(words: (string | undefined)[]): string {
     .join(" ");
 }
 
+interface Properties {
+  words: (string | undefined)[];
+  elsewhere?: boolean; // it is for the server's machine, where the reader's kubeconfig is not
+}
+
 /** Command shows a command with a button that copies it. The kubeconfig and context of the page are added to it. */
-export function Command({ words }: { words: (string | undefined)[] }) {
+export function Command({ words, elsewhere }: Properties) {
   const { session } = useContext(Page);
-  const [told, tell] = useState("");
-  const { kubeconfig, context } = session.command ?? {};
+  const [told, copy] = useCopy();
+  const { kubeconfig, context } = (!elsewhere && session.command) || {};
   const at = words.indexOf("--");
   const flags = [kubeconfig && "--kubeconfig", kubeconfig, context && "--context", context];
   const whole = at < 0 ? [...words, ...flags] : [...words.slice(0, at), ...flags, ...words.slice(at)];
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(commandLine(whole));
-      tell("copied");
-    } catch {
-      tell("your browser does not let a page copy: select it");
-    }
-    setTimeout(() => tell(""), 2500);
-  };
   return (
     <div class="command">
       <code title={commandLine(whole)}>{commandLine(words)}</code>
-      <button type="button" class="quiet" onClick={copy} aria-label="Copy the command that shows the same">
+      <button type="button" class="quiet" onClick={() => void copy(commandLine(whole))} aria-label="Copy the command that shows the same">
         Copy
       </button>
       <span role="status" class="told">{told}</span>

@@ -4,8 +4,8 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useList } from "../api/store";
 import type { Pod } from "../api/types";
 import { Command } from "../frame/command";
-import { typing } from "../frame/app";
 import { Page } from "../frame/context";
+import { FilterField } from "../frame/filterfield";
 import { useNow } from "../frame/clock";
 import { useMedia } from "../frame/media";
 import { Refused } from "../frame/notice";
@@ -83,7 +83,7 @@ export function PodsView({ at }: { at: URLSearchParams }) {
     <section class="pods" aria-label="Pods">
       <div class="bar">
         <h1>Pods</h1>
-        <Filter value={text} set={setText} />
+        <FilterField value={text} set={setText} label="Filter by text or labels" placeholder="Filter: web app=front  ( / )" />
         <Tally lines={lines} all={items.size} loaded={loaded} />
         <span class="fill" />
         <Command words={["wherry", "kubectl", "get", "pods", ...(namespace ? ["-n", namespace] : ["-A"]),
@@ -93,31 +93,6 @@ export function PodsView({ at }: { at: URLSearchParams }) {
         <Grid lines={lines} namespaced={!namespace} loaded={loaded} filtered={text !== ""} sort={sort} setSort={setSort} />
       )}
     </section>
-  );
-}
-
-function Filter({ value, set }: { value: string; set: (value: string) => void }) {
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const key = (event: KeyboardEvent) => {
-      if (event.key === "/" && !typing(event.target)) {
-        event.preventDefault();
-        field.current?.focus();
-      }
-    };
-    window.addEventListener("keydown", key);
-    return () => window.removeEventListener("keydown", key);
-  }, []);
-  return (
-    <input ref={field} type="search" class="filter" value={value} spellcheck={false} autocapitalize="off"
-      aria-label="Filter by text or labels" placeholder="Filter: web app=front  ( / )"
-      onInput={(e) => set(e.currentTarget.value)}
-      onKeyDown={(e) => {
-        if (e.key === "Escape" || e.key === "Enter" || e.key === "ArrowDown") {
-          e.preventDefault();
-          document.querySelector<HTMLElement>(".grid")?.focus();
-        }
-      }} />
   );
 }
 
