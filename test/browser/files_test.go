@@ -124,13 +124,7 @@ func TestFilesOfWhoMayNot(t *testing.T) {
 	s := space(t)
 	s.Create(e2e.NewPod("web", e2e.Sh(e2e.Idle)))
 	s.WaitReady("web")
-	s.Kubectl("create", "rolebinding", "lookers", "--clusterrole", "view", "--group", s.Namespace+"-lookers")
-	config := filepath.Join(t.TempDir(), "jane.yaml")
-	if out, err := s.Wherry(s.Context(), "kubeconfig", "--user", "jane", "--group", s.Namespace+"-lookers", "--ttl", "1h", "--server", s.Config.Host,
-		"-o", config).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	tab := open(t, s, "--kubeconfig", config)
+	tab := open(t, s, "--kubeconfig", looker(s))
 	tab.Expect("403")
 	tab.View("pod/files", s, "web")
 	tab.Sees("cannot be shown", `User "jane" cannot`, "pods/exec")

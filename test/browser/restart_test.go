@@ -20,11 +20,13 @@ func TestServerRestarts(t *testing.T) {
 	s := srv.Space(t)
 	s.Create(e2e.NewPod("web", e2e.Sh("echo hello; "+e2e.Idle)))
 	s.WaitReady("web")
+	s.Kubectl("exec", "web", "--", "true")
 	tab := open(t, s)
 	for _, view := range []struct{ path, shows string }{
 		{"/ui/pods?namespace=" + s.Namespace, "web"},
 		{"/ui/pod?name=web&namespace=" + s.Namespace, "Conditions"},
 		{"/ui/pod/logs?name=web&namespace=" + s.Namespace, "hello"},
+		{"/ui/record?namespace=" + s.Namespace, "exec by wherry-admin"},
 	} {
 		tab.Go(view.path)
 		tab.Sees(view.shows)
@@ -47,6 +49,9 @@ func TestServerRestarts(t *testing.T) {
 		case strings.Contains(view.path, "/pods"):
 			s.Create(e2e.NewPod("later", e2e.Sh(e2e.Idle)))
 			tab.Sees("later")
+		case strings.Contains(view.path, "/record"):
+			visit(s, "web", "true")
+			tab.Sees("image exec")
 		}
 	}
 }

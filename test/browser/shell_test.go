@@ -4,7 +4,6 @@ package browser
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,13 +76,7 @@ func TestOnlyLooking(t *testing.T) {
 	s := space(t)
 	s.Create(e2e.NewPod("web", e2e.Sh("echo hello; "+e2e.Idle)))
 	s.WaitReady("web")
-	s.Kubectl("create", "rolebinding", "lookers", "--clusterrole", "view", "--group", s.Namespace+"-lookers")
-	file := filepath.Join(t.TempDir(), "jane.yaml")
-	if out, err := s.Wherry(s.Context(), "kubeconfig", "--user", "jane", "--group", s.Namespace+"-lookers", "--ttl", "1h", "--server", s.Config.Host,
-		"-o", file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	tab := open(t, s, "--kubeconfig", file)
+	tab := open(t, s, "--kubeconfig", looker(s))
 	tab.Expect("status of 403") // for what she asks for that is not hers
 	tab.Go("/ui/pods?namespace=" + s.Namespace)
 	tab.Sees("web", "jane")

@@ -7,6 +7,7 @@ import "./style/pods.css";
 import "./style/pod.css";
 import "./style/logs.css";
 import "./style/files.css";
+import "./style/record.css";
 
 const root = document.getElementById("app");
 if (root) {

@@ -67,6 +67,7 @@ export interface Condition {
   reason?: string;
   message?: string;
   lastTransitionTime?: string;
+  lastProbeTime?: string;
 }
 
 export interface PodStatus {
@@ -99,7 +100,7 @@ export interface Pod extends KubeObject {
 }
 
 export interface KubeEvent extends KubeObject {
-  involvedObject?: { kind?: string; name?: string; uid?: string; fieldPath?: string };
+  involvedObject?: { kind?: string; name?: string; namespace?: string; uid?: string; fieldPath?: string };
   type?: string;
   reason?: string;
   message?: string;

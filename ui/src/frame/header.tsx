@@ -15,7 +15,7 @@ interface Properties {
   help: () => void;
 }
 
-const views: [string, string][] = [["pods", "Pods"], ["workloads", "Workloads"], ["services", "Services"], ["nodes", "Nodes"]];
+const views: [string, string][] = [["pods", "Pods"], ["workloads", "Workloads"], ["services", "Services"], ["nodes", "Nodes"], ["record", "Record"]];
 
 /** Header has what every view has: where one is, the namespace, the theme, who one is. */
 export function Header({ route, signedOut, help }: Properties) {
@@ -53,7 +53,8 @@ export function Header({ route, signedOut, help }: Properties) {
 function NamespaceChoice({ namespace, view }: { namespace: string; view: string }) {
   const { stores } = useContext(Page);
   const { items, problem } = useList<Namespace>(stores, { path: "/api/v1/namespaces" });
-  const choose = (name: string) => go(href(view.startsWith("pod/") || view === "pod" ? "pods" : view, { namespace: name, filter: filterNow() }));
+  const list = view === "object" ? "workloads" : view.startsWith("pod/") || view === "pod" ? "pods" : view;
+  const choose = (name: string) => go(href(list, { namespace: name, filter: filterNow() }));
   if (problem) {
     // Who may not list namespaces names his own.
     return (

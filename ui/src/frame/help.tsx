@@ -28,7 +28,7 @@ export function Help({ close }: { close: () => void }) {
           </div>
         ))}
       </dl>
-      <p class="dim">The filter takes words, and labels as kubectl's -l does: <code>web app=front !canary tier!=db</code></p>
+      <p class="dim">The filter takes words, and labels as kubectl's -l does: <code>web app=front !canary tier!=db</code>; of the record, <code>pod=web user=jane</code></p>
       <form method="dialog"><button>Close</button></form>
     </dialog>
   );

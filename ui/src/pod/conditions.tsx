@@ -2,7 +2,10 @@
 
 import type { Pod } from "../api/types";
 import { useNow } from "../frame/clock";
+import { href } from "../frame/router";
 import { ageOf } from "../pods/age";
+import { tainted } from "../record/entries";
+import { filterBy } from "../record/filter";
 
 /** Conditions are a pod's conditions as a table. */
 export function Conditions({ pod }: { pod: Pod }) {
@@ -21,6 +24,7 @@ export function Conditions({ pod }: { pod: Pod }) {
               {c.reason && c.status !== "True" && <span> {c.reason}</span>}
               <span class="dim"> {ageOf(c.lastTransitionTime, now)} ago</span>
               {c.message && <div class="dim wrap">{c.message}</div>}
+              {c.type === tainted && <a href={href("record", { namespace: pod.metadata.namespace, filter: filterBy("pod", pod.metadata.name) })}>Who looked into this pod</a>}
             </dd>
           </div>
         ))}
