@@ -11,6 +11,8 @@ import { href } from "../frame/router";
 import { FilesView } from "../files/view";
 import { LifeView } from "../life/view";
 import { LogsView } from "../logs/view";
+import { podKind } from "../object/kinds";
+import { YamlView } from "../object/yaml";
 import { ageOf } from "../pods/age";
 import { podsPath } from "../pods/list";
 import { StatusWord } from "../pods/row";
@@ -51,6 +53,7 @@ export function PodView({ namespace, name, tab, at }: Properties) {
       {tab === "logs" && pod && <LogsView pod={pod} at={at} />}
       {tab === "files" && pod && <FilesView pod={pod} at={at} />}
       {tab === "shell" && pod && <ShellView pod={pod} at={at} />}
+      {tab === "yaml" && pod && <YamlView kind={podKind} namespace={namespace} name={name} version={pod.metadata.resourceVersion} />}
       {tab === "" && <Overview namespace={namespace} name={name} pod={pod} lost={lost} gone={loaded && !there} />}
       {tab !== "" && !pod && loaded && <p class="pad">There is no pod {namespace}/{name}. Its <a href={href("pod", { namespace, name })}>life</a> is kept for an hour.</p>}
     </section>
@@ -77,7 +80,7 @@ function Head({ namespace, name, pod, gone }: { namespace: string; name: string;
   );
 }
 
-const tabs: [string, string][] = [["", "Overview"], ["logs", "Logs"], ["files", "Files"], ["shell", "Shell"]];
+const tabs: [string, string][] = [["", "Overview"], ["logs", "Logs"], ["files", "Files"], ["shell", "Shell"], ["yaml", "YAML"]];
 
 function Tabs({ namespace, name, tab }: { namespace: string; name: string; tab: string }) {
   return (

@@ -3,11 +3,12 @@
 import { useRef, useState } from "preact/hooks";
 import { go, href } from "../frame/router";
 import { show, Virtual } from "../frame/virtual";
+import { kindOf } from "../object/kinds";
 import { flatten, type Flat, type TreeNode } from "./tree";
 
 const rowHeight = 30;
 
-/** TreeView shows trees by the keys of a tree: up and down, right opens, left closes, Enter goes to a pod. */
+/** TreeView shows trees by the keys of a tree: up and down, right opens, left closes, Enter goes to what is chosen. */
 export function TreeView({ nodes, label, empty, namespaced }: { nodes: TreeNode[]; label: string; empty: string; namespaced: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
@@ -39,8 +40,8 @@ export function TreeView({ nodes, label, empty, namespaced }: { nodes: TreeNode[
       toggle(line.node, true);
     } else if (event.key === "ArrowLeft" && line) {
       toggle(line.node, false);
-    } else if (event.key === "Enter" && line?.node.pod) {
-      go(podHref(line.node));
+    } else if (event.key === "Enter" && line && hrefOf(line.node)) {
+      go(hrefOf(line.node)!);
     } else {
       return;
     }
@@ -59,18 +60,23 @@ export function TreeView({ nodes, label, empty, namespaced }: { nodes: TreeNode[
   );
 }
 
-function podHref(node: TreeNode): string {
-  return href("pod", { namespace: node.namespace, name: node.pod?.metadata.name });
+/** hrefOf is where one looks at a node: a pod by itself, others as YAML; undefined of what is no object. */
+export function hrefOf({ pod, kind, namespace, name }: TreeNode): string | undefined {
+  if (pod) {
+    return href("pod", { namespace, name: pod.metadata.name });
+  }
+  return kindOf(kind) && href("object", { kind, namespace, name });
 }
 
 function Line({ id, line, chosen, namespaced, toggle }: { id: string; line: Flat; chosen: boolean; namespaced: boolean; toggle: () => void }) {
   const { node, level, open } = line;
+  const to = hrefOf(node);
   return (
     <div id={id} class={chosen ? "tree-row chosen" : "tree-row"} role="treeitem" aria-level={level} aria-selected={chosen}
       aria-expanded={node.children.length > 0 ? open : undefined} style={{ paddingLeft: `${16 + (level - 1) * 22}px` }}>
       <span class="twist" aria-hidden="true" onClick={toggle}>{node.children.length > 0 ? (open ? "▾" : "▸") : ""}</span>
       <span class="dim kind">{node.kind}</span>
-      {node.pod ? <a tabIndex={-1} class="strong" href={podHref(node)}>{node.name}</a> : <span class="strong">{node.name}</span>}
+      {to ? <a tabIndex={-1} class="strong" href={to}>{node.name}</a> : <span class="strong">{node.name}</span>}
       {namespaced && level === 1 && <span class="dim">{node.namespace}</span>}
       <span class={`status tone-${node.tone}`}>{node.state}</span>
       <span class="dim">{node.why}</span>

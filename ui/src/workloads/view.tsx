@@ -6,20 +6,12 @@ import type { Pod } from "../api/types";
 import { Command } from "../frame/command";
 import { Page } from "../frame/context";
 import { Refused } from "../frame/notice";
+import { pathIn, serviceKind, workloadKinds } from "../object/kinds";
 import { podsPath } from "../pods/list";
 import { serviceTree, workloadTree, type EndpointSlice, type Service, type Workload } from "./tree";
 import { TreeView } from "./treeview";
 
-const kinds: [kind: string, group: string, resource: string][] = [
-  ["Deployment", "apps", "deployments"], ["ReplicaSet", "apps", "replicasets"], ["StatefulSet", "apps", "statefulsets"],
-  ["DaemonSet", "apps", "daemonsets"], ["Job", "batch", "jobs"], ["CronJob", "batch", "cronjobs"],
-];
-
-/** pathIn is the list of a resource in a namespace, or in all. */
-function pathIn(namespace: string, group: string, resource: string): string {
-  const base = group ? `/apis/${group}/v1` : "/api/v1";
-  return namespace ? `${base}/namespaces/${encodeURIComponent(namespace)}/${resource}` : `${base}/${resource}`;
-}
+const endpointSlices = { group: "discovery.k8s.io", resource: "endpointslices" };
 
 /** WorkloadsView shows what makes pods, as trees down to the pods. */
 export function WorkloadsView({ at }: { at: URLSearchParams }) {
@@ -28,7 +20,7 @@ export function WorkloadsView({ at }: { at: URLSearchParams }) {
   useEffect(() => {
     document.title = "Workloads · Wherry";
   }, []);
-  const lists = kinds.map(([kind, group, resource]) => [kind, useList<Workload>(stores, { path: pathIn(namespace, group, resource) })] as const);
+  const lists = workloadKinds.map((k) => [k.kind, useList<Workload>(stores, { path: pathIn(namespace, k) })] as const);
   const pods = useList<Pod>(stores, { path: podsPath(namespace) });
   const nodes = useMemo(
     () => workloadTree(lists.flatMap(([kind, s]) => [...s.items.values()].map((o): [string, Workload] => [kind, o])), [...pods.items.values()]),
@@ -40,7 +32,7 @@ export function WorkloadsView({ at }: { at: URLSearchParams }) {
         <h1>Workloads</h1>
         <Problems lists={[...lists, ["Pod", pods]]} />
         <span class="fill" />
-        <Command words={["wherry", "kubectl", "get", kinds.map((k) => k[2]).join(",") + ",pods", ...scope(namespace)]} />
+        <Command words={["wherry", "kubectl", "get", workloadKinds.map((k) => k.resource).join(",") + ",pods", ...scope(namespace)]} />
       </div>
       <TreeView nodes={nodes} label="Workloads" empty={pods.loaded ? "There is nothing here." : "Reading …"} namespaced={!namespace} />
     </section>
@@ -54,8 +46,8 @@ export function ServicesView({ at }: { at: URLSearchParams }) {
   useEffect(() => {
     document.title = "Services · Wherry";
   }, []);
-  const services = useList<Service>(stores, { path: pathIn(namespace, "", "services") });
-  const slices = useList<EndpointSlice>(stores, { path: pathIn(namespace, "discovery.k8s.io", "endpointslices") });
+  const services = useList<Service>(stores, { path: pathIn(namespace, serviceKind) });
+  const slices = useList<EndpointSlice>(stores, { path: pathIn(namespace, endpointSlices) });
   const pods = useList<Pod>(stores, { path: podsPath(namespace) });
   const nodes = useMemo(() => serviceTree([...services.items.values()], [...slices.items.values()], pods.items), [services.items, slices.items, pods.items]);
   if (services.problem) {
