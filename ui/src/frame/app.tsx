@@ -6,8 +6,12 @@ import { whoIsThere, type Known } from "../api/session";
 import { Stores } from "../api/store";
 import { Sessions } from "../shell/session";
 import { PodsView } from "../pods/list";
+import { Collector } from "../machine/collector";
 import { MachineView } from "../machine/view";
+import { kindOf } from "../object/kinds";
+import { ObjectView } from "../object/view";
 import { PodView } from "../pod/view";
+import { RecordView } from "../record/view";
 import { ServicesView, WorkloadsView } from "../workloads/view";
 import { Page } from "./context";
 import { Header } from "./header";
@@ -19,19 +23,18 @@ import { SignIn } from "./signin";
 export function App() {
   const stores = useMemo(() => new Stores(), []);
   const sessions = useMemo(() => new Sessions(), []);
+  const figures = useMemo(() => new Collector(), []);
   const [known, setKnown] = useState<Known | null>(null);
-  const ask = () => void whoIsThere().then((answer) => {
-    if ("signIn" in answer) { // what is on the page is the reader's who has left
-      stores.clear();
-      sessions.clear();
-    }
-    setKnown(answer);
-  });
+  const ask = () => void whoIsThere().then(setKnown);
+  const forget = () => {
+    stores.clear();
+    figures.clear();
+    ask();
+  };
   useEffect(() => {
     ask();
     const stopLinks = followLinks();
-    // The API may refuse for a while what the page's own session is good for: its lists say so, and try again.
-    const stopSession = onSignedOut(ask);
+    const stopSession = onSignedOut(forget);
     return () => {
       stopLinks();
       stopSession();
@@ -61,8 +64,8 @@ export function App() {
     return <SignIn how={known.signIn} done={ask} />;
   }
   return (
-    <Page.Provider value={{ session: known.session, stores, sessions }}>
-      <Frame signedOut={ask} stores={stores} />
+    <Page.Provider value={{ session: known.session, stores, sessions, figures }}>
+      <Frame signedOut={forget} stores={stores} />
     </Page.Provider>
   );
 }
@@ -114,6 +117,14 @@ function View({ view, at }: { view: string; at: URLSearchParams }) {
   }
   if (kind === "nodes") {
     return <MachineView />;
+  }
+  const object = kind === "object" ? kindOf(at.get("kind") ?? "") : undefined;
+  if (object && at.get("namespace") && at.get("name")) {
+    const [namespace, name] = [at.get("namespace")!, at.get("name")!];
+    return <ObjectView key={`${object.kind}/${namespace}/${name}`} kind={object} namespace={namespace} name={name} />;
+  }
+  if (kind === "record") {
+    return <RecordView at={at} />;
   }
   if (kind === "pod" && at.get("name")) {
     const namespace = at.get("namespace") ?? "default";

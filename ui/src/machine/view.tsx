@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { useContext, useEffect, useState } from "preact/hooks";
-import { kube } from "../api/client";
 import { useList } from "../api/store";
 import type { Condition, KubeObject } from "../api/types";
 import { Command } from "../frame/command";
@@ -9,6 +8,9 @@ import { Page } from "../frame/context";
 import { useNow } from "../frame/clock";
 import { Refused } from "../frame/notice";
 import { ageOf } from "../pods/age";
+import { Charts } from "./charts";
+import type { Collector, Usage } from "./collector";
+import type { Sample } from "./history";
 import { bytes, quantity } from "./quantity";
 
 interface Node extends KubeObject {
@@ -19,74 +21,23 @@ interface Node extends KubeObject {
   };
 }
 
-interface Usage {
-  cpu: number; // cores
-  memory: number; // bytes
-  disk?: { used: number; capacity: number };
-}
-
-const every = 10_000;
-const patience = 30_000;
-
-/** useUsage asks for the figures of nodes while they are looked at: they have no watch. */
-function useUsage(names: string[]): { usage: Map<string, Usage>; problem: string } {
-  const [state, set] = useState({ usage: new Map<string, Usage>(), problem: "" });
+/** useFigures asks for the figures of nodes, which have no watch, from now on. */
+function useFigures(names: string[]): Collector {
+  const { figures } = useContext(Page);
+  const [, redraw] = useState(0);
   const key = names.join();
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    const ask = async () => {
-      try {
-        if (!document.hidden && names.length > 0) {
-          set({ usage: await figures(names, AbortSignal.any([stop.signal, AbortSignal.timeout(patience)])), problem: "" });
-        }
-      } catch (error) {
-        if (!stop.signal.aborted) {
-          set((s) => ({ ...s, problem: error instanceof Error ? error.message : String(error) }));
-        }
-      }
-      if (!stop.signal.aborted) {
-        timer = setTimeout(ask, every); // not before: a slow server would have ever more to answer
-      }
-    };
-    void ask();
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [key]);
-  return state;
+  useEffect(() => (names.length > 0 ? figures.follow(names, () => redraw((n) => n + 1)) : undefined), [figures, key]);
+  return figures;
 }
 
-interface Metrics {
-  items?: { metadata: { name: string }; usage?: { cpu?: string; memory?: string } }[];
-}
-
-interface Summary {
-  node?: { fs?: { usedBytes?: number; capacityBytes?: number } };
-}
-
-async function figures(names: string[], signal: AbortSignal): Promise<Map<string, Usage>> {
-  const metrics = await kube<Metrics>("/apis/metrics.k8s.io/v1beta1/nodes", { signal });
-  const out = new Map((metrics.items ?? []).map((i): [string, Usage] => [i.metadata.name, { cpu: quantity(i.usage?.cpu), memory: quantity(i.usage?.memory) }]));
-  await Promise.all(names.map(async (name) => {
-    // It takes the right to ask nodes themselves; without it there is no figure of the disk.
-    const summary = await kube<Summary>(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/stats/summary`, { signal }).catch(() => undefined);
-    const fs = summary?.node?.fs;
-    const usage = out.get(name);
-    if (usage && fs?.capacityBytes) {
-      usage.disk = { used: fs.usedBytes ?? 0, capacity: fs.capacityBytes };
-    }
-  }));
-  return out;
-}
+const few = 3; // nodes whose charts are shown unasked
 
 /** MachineView shows nodes: how they are, and how much of them is in use. */
 export function MachineView() {
   const { stores } = useContext(Page);
   const { items, problem, loaded } = useList<Node>(stores, { path: "/api/v1/nodes" });
   const nodes = [...items.values()];
-  const { usage, problem: noFigures } = useUsage(nodes.map((n) => n.metadata.name));
+  const figures = useFigures(nodes.map((n) => n.metadata.name));
   useEffect(() => {
     document.title = "Nodes · Wherry";
   }, []);
@@ -97,20 +48,32 @@ export function MachineView() {
     <section class="pods" aria-label="Nodes">
       <div class="bar">
         <h1>Nodes</h1>
-        {noFigures && <span class="dim">No figures: {noFigures}</span>}
+        {figures.problem && <span class="dim">No figures: {figures.problem}</span>}
         <span class="fill" />
         <Command words={["wherry", "kubectl", "top", "nodes"]} />
       </div>
       <div class="overview">
-        {nodes.map((node) => <NodeCard key={node.metadata.name} node={node} usage={usage.get(node.metadata.name)} />)}
+        {nodes.map((node) => (
+          <NodeCard key={node.metadata.name} node={node} usage={figures.usage.get(node.metadata.name)} samples={figures.samplesOf(node.metadata.name)}
+            refused={figures.refusedOf(node.metadata.name)} charted={nodes.length <= few} />
+        ))}
         {loaded && nodes.length === 0 && <p class="dim">There are no nodes.</p>}
       </div>
     </section>
   );
 }
 
-function NodeCard({ node, usage }: { node: Node; usage?: Usage }) {
+interface CardProperties {
+  node: Node;
+  usage?: Usage;
+  samples: readonly Sample[];
+  refused: string; // why the node's own figures are not to be had
+  charted: boolean;
+}
+
+function NodeCard({ node, usage, samples, refused, charted }: CardProperties) {
   const now = useNow();
+  const [charts, setCharts] = useState(charted);
   const { allocatable = {}, conditions = [], nodeInfo = {} } = node.status ?? {};
   const ready = conditions.find((c) => c.type === "Ready");
   const pressure = conditions.filter((c) => c.type !== "Ready" && c.status === "True");
@@ -124,6 +87,7 @@ function NodeCard({ node, usage }: { node: Node; usage?: Usage }) {
         {pressure.map((c) => <span key={c.type} class="status tone-bad" title={c.message}>{c.type}</span>)}
         <span class="dim">{ageOf(node.metadata.creationTimestamp, now)}</span>
         <span class="fill" />
+        <button type="button" aria-pressed={charts} onClick={() => setCharts(!charts)}>Charts</button>
         <Command words={["wherry", "kubectl", "describe", "node", node.metadata.name]} />
       </div>
       {ready?.status !== "True" && ready?.message && <p class="wrap">{ready.message}</p>}
@@ -136,6 +100,7 @@ function NodeCard({ node, usage }: { node: Node; usage?: Usage }) {
         {[nodeInfo.osImage, nodeInfo.kernelVersion, nodeInfo.architecture, nodeInfo.containerRuntimeVersion, nodeInfo.kubeletVersion,
           `${allocatable["pods"] ?? "?"} pods at most`, `${node.status?.images?.length ?? 0} images`].filter(Boolean).join(" · ")}
       </p>
+      {charts && <Charts node={node.metadata.name} samples={samples} refused={refused} />}
     </section>
   );
 }
