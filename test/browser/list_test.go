@@ -149,6 +149,7 @@ func TestSmallScreen(t *testing.T) {
 		{"/ui/pods", name}, {"/ui/pods?namespace=" + s.Namespace, name}, {"/ui/workloads?namespace=" + s.Namespace, name}, {"/ui/services", "kubernetes"},
 		{"/ui/nodes", "Memory"}, {"/ui/pod" + at, "Conditions"}, {"/ui/pod/logs" + at, "long"}, {"/ui/pod/shell" + at, "Shell in"},
 		{"/ui/pod/files" + at, "the kernel's"}, {"/ui/pod/files" + at + "&show=changed", "were looked at"},
+		{"/ui/pod/yaml" + at, "kind: Pod"}, {"/ui/record?namespace=" + s.Namespace, "image exec"}, {"/ui/record?show=pods", name}, {"/ui/nodes", "Since"},
 	} {
 		tab.Go(view.path)
 		tab.Sees(view.shows)

@@ -17,10 +17,13 @@ const evil = `<img class=evil src=/ui/nothing onerror="document.title='taken'"><
 // UI-04: whatever a pod says of itself, in whichever field, is shown as it is written, or not, and no element comes of it.
 func TestNothingIsMarkup(t *testing.T) {
 	s := space(t)
-	front := e2e.Named("front", e2e.Sh(`echo "$EVIL"; echo "{\"level\":\"$LEVEL\",\"msg\":\"$LEVEL\"}"; echo "$EVIL" > /dev/termination-log; printf '\033[31m%s\033[0m\n' "$EVIL"; exit 1`))
-	front.Env = []corev1.EnvVar{{Name: "EVIL", Value: evil}, {Name: "LEVEL", Value: "<b class=evil>bad</b>"}}
+	// a file's name has no slash
+	evilName := `<img class=evil src=x onerror=document.title='taken'>`
+	front := e2e.Named("front", e2e.Sh(`mkdir -p /srv; echo other > "/srv/$NAME"; echo "$EVIL"; echo "{\"level\":\"$LEVEL\",\"msg\":\"$LEVEL\"}"; echo "$EVIL" > /dev/termination-log; printf '\033[31m%s\033[0m\n' "$EVIL"; exit 1`))
+	front.Env = []corev1.EnvVar{{Name: "EVIL", Value: evil}, {Name: "LEVEL", Value: "<b class=evil>bad</b>"}, {Name: "NAME", Value: evilName}}
 	front.Args = []string{evil}
-	back := e2e.Named("back", e2e.Sh(e2e.Idle))
+	back := e2e.Named("back", e2e.Sh(`mkdir -p /srv; cd /srv; echo "$EVIL" > "$NAME"; mkdir "$NAME.d"; ln -s "$NAME" link; `+e2e.Idle))
+	back.Env = []corev1.EnvVar{{Name: "EVIL", Value: evil}, {Name: "NAME", Value: evilName}}
 	back.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "echo '" +
 		strings.ReplaceAll(evil, "'", `'\''`) + "'; exit 1"}}}}
 	third := e2e.Named("third", e2e.Sh(""))
@@ -66,4 +69,25 @@ func TestNothingIsMarkup(t *testing.T) {
 	tab.Keys(`printf '%s\033]0;<img class=evil>\007\n' "<img class=evil$((1))>"` + "\r")
 	tab.Prints("<img class=evil1>")
 	clean("a shell")
+	tab.View("pod/files", s, "web", "container", "back", "path", "/srv")
+	tab.Sees(evilName, evilName+".d/", "link")
+	clean("a folder")
+	tab.Click(evilName)
+	tab.Until("show what is in it", `document.querySelector(".file-text")?.innerText.includes("<script class=evil>")`)
+	clean("a file")
+	tab.View("pod/files", s, "web", "container", "back", "path", "/srv", "show", "changed")
+	tab.Sees("were looked at", evilName)
+	clean("what changed")
+	tab.View("pod/files", s, "web", "container", "back", "path", "/srv", "with", "front")
+	tab.Sees(evilName, "only in back")
+	clean("a comparison")
+	tab.View("pod/yaml", s, "web")
+	tab.Until("show YAML", yamlText+`?.includes("<script class=evil>")`)
+	clean("YAML")
+	visit(s, "web", "echo", evil)
+	tab.Go("/ui/record?namespace=" + s.Namespace)
+	tab.Sees("echo <img class=evil")
+	tab.ClickOn(`[...` + recordLines + `].find((e) => e.innerText.includes("echo <img"))`)
+	tab.Until("tell it in full", `document.querySelector(".log-whole")?.innerText.includes("<script class=evil>")`)
+	clean("the record")
 }

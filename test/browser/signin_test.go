@@ -43,6 +43,8 @@ func TestSignInByLink(t *testing.T) {
 		{"/ui/nodes", "Memory"}, {"/ui/pod?namespace=" + s.Namespace + "&name=web", "Conditions"},
 		{"/ui/pod/logs?namespace=" + s.Namespace + "&name=web", "hello"},
 		{"/ui/pod/shell?namespace=" + s.Namespace + "&name=web", "Shell in main"}, {"/ui/pod/files?namespace=" + s.Namespace + "&name=web", "the kernel's"},
+		{"/ui/pod/yaml?namespace=" + s.Namespace + "&name=web", "kind: Pod"}, {"/ui/record?namespace=" + s.Namespace, "image exec"},
+		{"/ui/object?kind=Service&namespace=default&name=kubernetes", "kind: Service"},
 	} {
 		tab.Go(view.path)
 		tab.Sees(view.shows)
