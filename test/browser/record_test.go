@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/test/e2e"
 )
@@ -105,6 +104,5 @@ func TestRecordFollowsASession(t *testing.T) {
 	shell.Until("have a session", `document.querySelector(".session-bar [role=status]")?.innerText.includes(": open")`)
 	tab.Sees("debug container", "beside app", "running")
 	shell.Keys("exit 4\r")
-	s.Wait("web", "have no debug session", func(p *corev1.Pod) bool { return e2e.Ended(p, "debug") != nil })
-	tab.Sees("exit 4")
+	tab.Until("show how it ended", `[...`+recordLines+`].some((e) => e.querySelector(".r-end").innerText === "exit 4")`)
 }
