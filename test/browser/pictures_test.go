@@ -76,7 +76,7 @@ func TestPictures(t *testing.T) {
 	tab.Until("have figures", `document.querySelectorAll(".chart canvas").length === 3`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("button")].find((b) => b.innerText === "Auto").click()`))
 	tab.Click("Light")
-	tab.Sees("Dark")
+	tab.Until("be dark", `document.getAnimations().length === 0 && document.body.innerText.includes("Dark")`)
 	tab.Picture("nodes")
 }
 

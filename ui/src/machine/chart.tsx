@@ -80,7 +80,7 @@ function optionsFor(element: HTMLElement, count: number, colourOf: (i: number) =
     },
     series: [{}, ...Array.from({ length: count }, (_, i) => ({ stroke: () => colourOf(i), width: i === 0 ? 2 : 1.25, points: { show: false } }))],
     axes: [
-      { ...axis, size: 28, values: (_, splits) => splits.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })) },
+      { ...axis, size: 28, space: 64, values: (_, splits) => splits.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })) },
       { ...axis, size: 76, values: (_, splits) => splits.map(words), ...(binary ? { incrs: Array.from({ length: 52 }, (_, i) => 2 ** i) } : {}) },
     ],
     hooks: { setCursor: [(self) => point(self.cursor.left !== undefined && self.cursor.left >= 0 ? self.cursor.idx ?? null : null)] },

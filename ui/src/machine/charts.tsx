@@ -9,7 +9,7 @@ import { bytes } from "./quantity";
 
 type Chart = ComponentType<{ title: string; names: readonly string[]; lines: Lines; words: (value: number) => string; binary?: boolean }>;
 
-const cores = (n: number) => `${n.toFixed(n < 0.1 ? 3 : 2)} cores`;
+const cores = (n: number) => `${n === 0 ? "0" : n.toFixed(n < 0.1 ? 3 : 2)} cores`;
 
 const figures: [figure: keyof Figures, title: string, words: (value: number) => string, binary: boolean][] = [
   ["cpu", "CPU", cores, false], ["memory", "Memory", bytes, true], ["disk", "Disk", bytes, true],

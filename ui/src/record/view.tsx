@@ -34,7 +34,7 @@ export function RecordView({ at }: { at: URLSearchParams }) {
       <div class="bar">
         <h1>Record</h1>
         {shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s }))}>{title}</button>)}
-        <FilterField value={text} set={(value) => go(to({ filter: value }), true)} label="Filter by text, pod= or user=" placeholder="Filter: debug pod=web user=jane  ( / )" />
+        <FilterField value={text} set={(value) => go(to({ filter: value }), true)} label="Filter by text, pod= or user=" placeholder="Filter: pod=web user=jane ( / )" />
         <span class="tally" role="status">{loaded ? tally(lines.length, entries.length) : "Reading the record …"}</span>
         <span class="fill" />
         <Command words={commandFor(namespace, filter, show, wherry !== false)} />
