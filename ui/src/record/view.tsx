@@ -71,5 +71,5 @@ function notes(show: Show, wherry: boolean): string {
   if (show === "pods") {
     return "Each pod has the last time that somebody entered it. It goes with the pod; who debugged it stays. Every request, on the server's machine:";
   }
-  return "Debugging stays on record for 30 days, also of pods that are gone; of plain exec only the last into each pod is here. Every request, on the server's machine:";
+  return "Debugging stays on record for 30 days, also of pods that are gone; of plain exec only one that was the last into a pod is here. Every request, on the server's machine:";
 }
