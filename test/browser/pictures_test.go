@@ -73,7 +73,7 @@ func TestPictures(t *testing.T) {
 	tab.Sees("ls /c/web/etc", "exec by")
 	tab.Picture("record")
 	tab.Go("/ui/nodes")
-	tab.Until("have figures", `document.querySelectorAll(".chart canvas").length === 3`)
+	tab.Until("have figures of some time", `document.querySelectorAll(".chart canvas").length === 3 && performance.now() > 42_000`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("button")].find((b) => b.innerText === "Auto").click()`))
 	tab.Click("Light")
 	tab.Until("be dark", `document.getAnimations().length === 0 && document.body.innerText.includes("Dark")`)

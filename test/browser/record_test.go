@@ -56,6 +56,7 @@ func TestRecord(t *testing.T) {
 	tab.Sees("Nothing fits the filter.", "--field-selector spec.user=nobody")
 	tab.Go("/ui/record?namespace=" + s.Namespace + "&filter=user%3Dwherry-admin+pod%3Dweb+exit")
 	tab.Sees("spec.pod.name=web,spec.user=wherry-admin")
+	tab.Until("show the one line", recordLines+`.length === 1`)
 	tab.TabTo("the lines", `document.activeElement.matches(".record-grid")`)
 	tab.Keys(kb.Home)
 	tab.Until("tell the line in full", `document.querySelector(".log-whole")?.innerText.includes("could be read only")`)

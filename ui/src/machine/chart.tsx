@@ -16,7 +16,7 @@ interface Properties {
 }
 
 const height = 150;
-const narrowest = 300; // seconds that are shown at least
+const narrowest = 120; // seconds that are shown at least
 
 /** Chart draws lines over time; the legend has their values now, or where the pointer is, as text. */
 export default function Chart({ title, names, lines, words, binary }: Properties) {
@@ -80,11 +80,16 @@ function optionsFor(element: HTMLElement, count: number, colourOf: (i: number) =
     },
     series: [{}, ...Array.from({ length: count }, (_, i) => ({ stroke: () => colourOf(i), width: i === 0 ? 2 : 1.25, points: { show: false } }))],
     axes: [
-      { ...axis, size: 28, space: 64, values: (_, splits) => splits.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })) },
+      { ...axis, size: 28, space: 64, values: (_, splits, _axis, _space, step) => splits.map((s) => clock(s, step < 60)) },
       { ...axis, size: 76, values: (_, splits) => splits.map(words), ...(binary ? { incrs: Array.from({ length: 52 }, (_, i) => 2 ** i) } : {}) },
     ],
     hooks: { setCursor: [(self) => point(self.cursor.left !== undefined && self.cursor.left >= 0 ? self.cursor.idx ?? null : null)] },
   };
+}
+
+/** clock is a time as it stands below a chart. */
+function clock(seconds: number, exact: boolean): string {
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: exact ? "2-digit" : undefined, hourCycle: "h23" });
 }
 
 /** onTheme calls f when the page's colours are others; it returns how to stop that. */
