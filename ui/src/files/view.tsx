@@ -59,7 +59,7 @@ function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
         {!isFile && !other && shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s || undefined }))}>{title}</button>)}
         <button type="button" title="Look anew, also at a run that has begun since" onClick={() => setTurn((n) => n + 1)}>Look again</button>
         <button type="button" onClick={() => transfers.get(container, path, last(path), !isFile)}>{isFile ? "Download" : "Download folder"}</button>
-        {list.answer && <Upload files={list.answer.files} put={(file) => transfers.put(container, path, file, () => setTurn((n) => n + 1))} />}
+        {list.answer && <Upload files={list.answer.files} put={(file, over) => transfers.put(container, path, file, over, () => setTurn((n) => n + 1))} />}
         <span class="fill" />
         <Command words={command} />
       </div>

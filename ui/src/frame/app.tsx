@@ -25,16 +25,19 @@ export function App() {
   const sessions = useMemo(() => new Sessions(), []);
   const figures = useMemo(() => new Collector(), []);
   const [known, setKnown] = useState<Known | null>(null);
-  const ask = () => void whoIsThere().then(setKnown);
-  const forget = () => {
-    stores.clear();
-    figures.clear();
-    ask();
-  };
+  const ask = () => void whoIsThere().then((answer) => {
+    if ("signIn" in answer) { // what is on the page is the reader's who has left
+      stores.clear();
+      figures.clear();
+      sessions.clear();
+    }
+    setKnown(answer);
+  });
   useEffect(() => {
     ask();
     const stopLinks = followLinks();
-    const stopSession = onSignedOut(forget);
+    // The API may refuse for a while what the page's own session is good for: its lists say so, and try again.
+    const stopSession = onSignedOut(ask);
     return () => {
       stopLinks();
       stopSession();
@@ -65,7 +68,7 @@ export function App() {
   }
   return (
     <Page.Provider value={{ session: known.session, stores, sessions, figures }}>
-      <Frame signedOut={forget} stores={stores} />
+      <Frame signedOut={ask} stores={stores} />
     </Page.Provider>
   );
 }

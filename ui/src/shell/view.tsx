@@ -3,7 +3,6 @@
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { kube, podPath } from "../api/client";
 import { useRight } from "../api/rights";
-import { useWherry } from "../api/server";
 import type { Pod } from "../api/types";
 import { useWherry } from "../api/wherry";
 import { Command } from "../frame/command";
