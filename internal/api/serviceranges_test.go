@@ -119,8 +119,8 @@ func owned(o *networkingv1.IPAddress, ns, name string) bool {
 		o.Labels["ipaddress.kubernetes.io/ip-family"] == "IPv4"
 }
 
-// TestFurtherServiceCIDR proves WL-25: a further range is ready at once, services have addresses in it that they ask for,
-// each with its IPAddress, and it stays, saying why, as long as one has.
+// TestFurtherServiceCIDR proves WL-25: a further range is ready at once, services have addresses in it that they ask
+// for, each with its IPAddress, and it stays, saying why, as long as one has.
 func TestFurtherServiceCIDR(t *testing.T) {
 	said := &warned{}
 	config := adminConfig(t)
@@ -136,7 +136,8 @@ func TestFurtherServiceCIDR(t *testing.T) {
 	if err != nil || !meta.IsStatusConditionTrue(o.Status.Conditions, "Ready") || len(o.Finalizers) != 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	o.Finalizers, o.Status, o.Labels = nil, networkingv1.ServiceCIDRStatus{}, map[string]string{"a": "b"} // as a manifest has it
+	// as a manifest has it
+	o.Finalizers, o.Status, o.Labels = nil, networkingv1.ServiceCIDRStatus{}, map[string]string{"a": "b"}
 	if o, err = c.NetworkingV1().ServiceCIDRs().Update(t.Context(), o, metav1.UpdateOptions{}); err != nil ||
 		len(o.Finalizers) != 1 || len(o.Status.Conditions) != 1 {
 		t.Errorf("after an update: %+v, %v", o, err)
@@ -154,7 +155,8 @@ func TestFurtherServiceCIDR(t *testing.T) {
 	if err != nil || !owned(object, ns, "web") {
 		t.Errorf("%+v, %v", object, err)
 	}
-	if _, err := newService(t, c, ns, "b", "203.0.113.7"); err == nil || !strings.Contains(err.Error(), "already allocated") {
+	if _, err := newService(t, c, ns, "b", "203.0.113.7"); err == nil ||
+		!strings.Contains(err.Error(), "already allocated") {
 		t.Errorf("an address was given twice: %v", err)
 	}
 	for _, outside := range []string{"203.0.113.0", "203.0.113.15", "203.0.113.16", "9.9.9.9"} {
@@ -169,16 +171,19 @@ func TestFurtherServiceCIDR(t *testing.T) {
 	}
 	awaitRange(t, c, ns, metav1.ConditionFalse, false)
 	if o, err = c.NetworkingV1().ServiceCIDRs().Get(t.Context(), ns, metav1.GetOptions{}); err != nil ||
-		o.Status.Conditions[0].Reason != "Terminating" || !strings.Contains(o.Status.Conditions[0].Message, "There are still IPAddresses") {
+		o.Status.Conditions[0].Reason != "Terminating" || !strings.Contains(o.Status.Conditions[0].Message,
+		"There are still IPAddresses") {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if _, err := newService(t, c, ns, "b", "203.0.113.8"); err == nil || !strings.Contains(err.Error(), "not in the valid range") {
+	if _, err := newService(t, c, ns, "b", "203.0.113.8"); err == nil ||
+		!strings.Contains(err.Error(), "not in the valid range") {
 		t.Errorf("an address of a range that is being deleted: %v", err)
 	}
 	if err := c.CoreV1().Services(ns).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.NetworkingV1().IPAddresses().Get(t.Context(), "203.0.113.7", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := c.NetworkingV1().IPAddresses().Get(t.Context(), "203.0.113.7",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the IPAddress of a service that is gone: %v", err)
 	}
 	awaitRange(t, c, ns, "", true)
@@ -244,7 +249,8 @@ func TestIPAddressesAreRepaired(t *testing.T) {
 	}
 	awaitAnother(before.UID)
 	before = get()
-	if _, err := objects.Patch(t.Context(), ip, types.MergePatchType, []byte(`{"metadata":{"labels":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := objects.Patch(t.Context(), ip, types.MergePatchType, []byte(`{"metadata":{"labels":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	awaitAnother(before.UID)
@@ -253,7 +259,8 @@ func TestIPAddressesAreRepaired(t *testing.T) {
 	name := func(kind string, externalName any) {
 		t.Helper()
 		text := fmt.Sprintf(`{"spec":{"type":%q,"externalName":%s,"ports":[{"port":80}]}}`, kind, externalName)
-		if web, err = c.CoreV1().Services(ns).Patch(t.Context(), "web", types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+		if web, err = c.CoreV1().Services(ns).Patch(t.Context(), "web", types.MergePatchType, []byte(text),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,7 +285,8 @@ func TestIPAddressesAreRepaired(t *testing.T) {
 		}
 	}
 	awaitObject(t, c, orphan.Name, false)
-	if _, err := newService(t, c, ns, "kept", foreign.Name); err == nil || !strings.Contains(err.Error(), "already allocated") {
+	if _, err := newService(t, c, ns, "kept", foreign.Name); err == nil ||
+		!strings.Contains(err.Error(), "already allocated") {
 		t.Errorf("the address of somebody's IPAddress was given: %v", err)
 	}
 	if err := objects.Delete(t.Context(), foreign.Name, metav1.DeleteOptions{}); err != nil {
@@ -302,7 +310,8 @@ func TestAddressesTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: e.Client(), ServiceCIDR: "10.77.0.0/29"})
+		s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: e.Client(),
+			ServiceCIDR: "10.77.0.0/29"})
 		return clientOf(t, configOf(t, s)), e, func() {
 			stop()
 			if err := e.Close(); err != nil {
@@ -320,7 +329,8 @@ func TestAddressesTakenOver(t *testing.T) {
 		}
 		taken = append(taken, s.Spec.ClusterIP)
 	}
-	if _, err := newService(t, c, ns, "more", ""); err == nil || !strings.Contains(err.Error(), "range 10.77.0.0/29 is full: ") {
+	if _, err := newService(t, c, ns, "more", ""); err == nil ||
+		!strings.Contains(err.Error(), "range 10.77.0.0/29 is full: ") {
 		t.Errorf("of a full range: %v", err)
 	}
 	newRange(t, c, "more", "10.78.0.0/28")

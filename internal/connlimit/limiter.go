@@ -127,7 +127,8 @@ func (lim *Limiter) running(c *conn, by int) {
 // admit lets a connection in, and others out if there are too many. It reports whether this one stays.
 func (lim *Limiter) admit(inner net.Conn) (*conn, bool) {
 	c := &conn{Half: streams.Half{Conn: inner},
-		limiter: lim, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()),
+		limiter: lim, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(),
+			inner.RemoteAddr().String()),
 		asked: time.Now()}
 	c.touch()
 	short := lim.cfg.Short()

@@ -29,7 +29,8 @@ type port struct {
 
 func newPort(t *testing.T, c Config) *port {
 	p := &port{limiter: New(c), waiting: make(chan struct{}, 10), release: make(chan struct{})}
-	p.Server = httptest.NewUnstartedServer(p.limiter.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p.Server = httptest.NewUnstartedServer(p.limiter.Handler(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		p.limiter.Authenticated(r, r.Header.Get("User"))
 		if r.URL.Path == "/wait" {
 			p.waiting <- struct{}{}
@@ -90,9 +91,8 @@ func (c *client) gone(t *testing.T) {
 	}
 }
 
-// TestQuietStrangersGo (RS-01): connections without credentials are kept few; known users' connections live on, idle or not, and whoever
-// comes gets in.
-// ATTACK B12.
+// TestQuietStrangersGo (RS-01): connections without credentials are kept few; known users' connections live on, idle or
+// not, and whoever comes gets in. ATTACK B12.
 func TestQuietStrangersGo(t *testing.T) {
 	p := newPort(t, Config{Limits: shed.Limits{Strangers: 4, PerAddress: 4, Known: 4}})
 	idle, busy := p.dial(t), p.dial(t)
@@ -133,7 +133,8 @@ func TestOneUserIsNotAll(t *testing.T) {
 	ann.ask(t, "/", "ann")
 }
 
-// TestStrangersHaveLittleTime (RS-01): one who shows no credentials is cut off; one who has may be idle longer, and a request takes its time.
+// TestStrangersHaveLittleTime (RS-01): one who shows no credentials is cut off; one who has may be idle longer, and a
+// request takes its time.
 func TestStrangersHaveLittleTime(t *testing.T) {
 	p := newPort(t, Config{Limits: shed.LimitsFor(1000, 100), StrangerTime: 2 * time.Second})
 	known, asking := p.dial(t), p.dial(t)
@@ -227,7 +228,8 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestVanishedClientsAreNoticed (RS-01): the kernel asks after quiet clients, so that the sessions of those that have vanished end.
+// TestVanishedClientsAreNoticed (RS-01): the kernel asks after quiet clients, so that the sessions of those that have
+// vanished end.
 func TestVanishedClientsAreNoticed(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -262,7 +264,8 @@ func TestVanishedClientsAreNoticed(t *testing.T) {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		t.Fatal(err)
 	}
-	if seconds := got[unix.TCP_KEEPIDLE] + got[unix.TCP_KEEPINTVL]*got[unix.TCP_KEEPCNT]; on != 1 || seconds <= 0 || seconds > 180 {
+	if seconds := got[unix.TCP_KEEPIDLE] + got[unix.TCP_KEEPINTVL]*got[unix.TCP_KEEPCNT]; on != 1 || seconds <= 0 ||
+		seconds > 180 {
 		t.Errorf("keepalive %d, a vanished client is noticed after %d s", on, seconds)
 	}
 }

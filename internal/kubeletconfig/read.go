@@ -29,8 +29,8 @@ type Result struct {
 	Ignored []string
 }
 
-// Read reads a configuration file (--config) and a folder (--config-dir) of files that add to it or override it, the later ones in the order of
-// their names the earlier (*.conf); either may be "".
+// Read reads a configuration file (--config) and a folder (--config-dir) of files that add to it or override it, the
+// later ones in the order of their names the earlier (*.conf); either may be "".
 func Read(file, folder string) (Result, error) {
 	all := map[string]any{}
 	if file != "" {

@@ -185,7 +185,8 @@ func (c Config) object(ctx context.Context) (node *corev1.Node, isNew bool, err 
 		node, err = nodes.Create(ctx, node, metav1.CreateOptions{})
 		return node, true, err
 	}
-	if err != nil || requested == "" || node.Annotations[nodeipam.RequestedNetworks] == requested || len(noderoutes.Networks(node)) > 0 {
+	if err != nil || requested == "" || node.Annotations[nodeipam.RequestedNetworks] == requested ||
+		len(noderoutes.Networks(node)) > 0 {
 		return node, false, err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{

@@ -49,7 +49,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.denies--
 		refuse(w, metav1.StatusReasonForbidden, http.StatusForbidden)
 	case path == nodenetwork.Path:
-		_ = json.NewEncoder(w).Encode(nodenetwork.Cluster{ServiceCIDRs: []string{"10.96.0.0/12"}, ClusterDNS: []string{"10.96.0.10"}})
+		_ = json.NewEncoder(w).Encode(nodenetwork.Cluster{ServiceCIDRs: []string{"10.96.0.0/12"},
+			ClusterDNS: []string{"10.96.0.10"}})
 	case path != "/api/v1/nodes":
 		refuse(w, metav1.StatusReasonNotFound, http.StatusNotFound)
 	case r.Method == http.MethodPost:
@@ -74,7 +75,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api/v1/nodes/n":
 		_ = json.NewEncoder(w).Encode(c.node)
 	default:
-		list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+		list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"},
+			ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 		if c.node != nil {
 			list.Items = append(list.Items, *c.node)
 		}
@@ -91,8 +93,8 @@ func (c *cluster) give() {
 
 func refuse(w http.ResponseWriter, why metav1.StatusReason, code int) {
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Reason: why, Code: int32(code)})
+	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status: metav1.StatusFailure, Reason: why, Code: int32(code)})
 }
 
 func prefixes(text string) (out []netip.Prefix) {
@@ -106,7 +108,8 @@ func (c *cluster) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	s := httptest.NewServer(c)
 	t.Cleanup(s.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,33 +126,38 @@ func TestFixed(t *testing.T) {
 		{"a first one", "10.9.1.0/24", "", "", "", "[10.9.1.0/24] [] <nil>"},
 		{"that of before", "10.9.1.0/24", "", "10.9.1.0/24", "10.9.1.0/24", "[10.9.1.0/24] [] <nil>"},
 		{"another one, and no pod runs", "10.9.1.0/24", "", "10.1.0.0/24", "", "[10.9.1.0/24] [] <nil>"},
-		{"another one, and pods run", "10.9.1.0/24", "", "10.1.0.0/24", "10.1.0.0/24", "[10.1.0.0/24] [10.9.1.0/24] <nil>"},
+		{"another one, and pods run", "10.9.1.0/24", "", "10.1.0.0/24", "10.1.0.0/24",
+			"[10.1.0.0/24] [10.9.1.0/24] <nil>"},
 		{"the chosen one", "10.9.1.0/24", "10.9.1.0/24", "10.1.0.0/24", "", "[10.9.1.0/24] [] <nil>"},
-		{"another than the chosen one", "10.9.1.0/24", "10.2.0.0/24", "", "", "[] [] --pod-cidr: the cluster has given this node 10.9.1.0/24, not 10.2.0.0/24: start without --pod-cidr, or delete the node's object (kubectl delete node n) so that it is given another one"},
+		{"another than the chosen one", "10.9.1.0/24", "10.2.0.0/24", "", "",
+			"[] [] --pod-cidr: the cluster has given this node 10.9.1.0/24, not 10.2.0.0/24: start without --pod-cidr, or delete the node's object (kubectl delete node n) so that it is given another one"},
 		{"two families", "10.9.1.0/24 fd00:9::/64", "", "", "", "[10.9.1.0/24 fd00:9::/64] [] <nil>"},
 	} {
-		networks, instead, err := fixed(Config{Node: "n", Chosen: prefixes(tc.chosen), Before: prefixes(tc.before), Held: prefixes(tc.held)}, prefixes(tc.given))
+		networks, instead, err := fixed(Config{Node: "n", Chosen: prefixes(tc.chosen), Before: prefixes(tc.before),
+			Held: prefixes(tc.held)}, prefixes(tc.given))
 		if got := fmt.Sprint(networks, " ", instead, " ", err); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", tc.what, got, tc.want)
 		}
 	}
 }
 
-// WL-20: a machine makes its node with the wish for the network that it has, waits for what it is given, and knows all of it while the
-// server is away.
+// WL-20: a machine makes its node with the wish for the network that it has, waits for what it is given, and knows all
+// of it while the server is away.
 func TestLearn(t *testing.T) {
 	c := &cluster{wherry: true, gives: "10.9.1.0/24", denies: 2} // it is starting
-	config := Config{Client: c.client(t), Node: "n", Labels: map[string]string{"a": "b"}, Before: prefixes("10.1.0.0/24"),
-		File: filepath.Join(t.TempDir(), "cluster.json")}
+	config := Config{Client: c.client(t), Node: "n", Labels: map[string]string{"a": "b"},
+		Before: prefixes("10.1.0.0/24"), File: filepath.Join(t.TempDir(), "cluster.json")}
 	m, err := Learn(t.Context(), config)
-	if err != nil || !m.Asked || m.Server == nil || m.Server.ClusterDNS[0] != "10.96.0.10" || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" {
+	if err != nil || !m.Asked || m.Server == nil || m.Server.ClusterDNS[0] != "10.96.0.10" ||
+		fmt.Sprint(m.Networks) != "[10.9.1.0/24]" {
 		t.Fatalf("learnt %+v, %v", m, err)
 	}
 	if got := c.node.Annotations[nodeipam.RequestedNetworks]; got != "10.1.0.0/24" || c.node.Labels["a"] != "b" {
 		t.Errorf("the node was made with %v and %v", c.node.Annotations, c.node.Labels)
 	}
 	config.Before = m.Networks
-	if again, err := Learn(t.Context(), config); err != nil || c.made != 1 || fmt.Sprint(again.Networks) != "[10.9.1.0/24]" {
+	if again, err := Learn(t.Context(), config); err != nil || c.made != 1 ||
+		fmt.Sprint(again.Networks) != "[10.9.1.0/24]" {
 		t.Errorf("again: %+v, %v, made %d times", again, err, c.made)
 	}
 
@@ -158,7 +166,8 @@ func TestLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Client = away
-	if kept, err := Learn(t.Context(), config); err != nil || kept.Asked || kept.Server == nil || kept.Server.ClusterDNS[0] != "10.96.0.10" ||
+	if kept, err := Learn(t.Context(), config); err != nil || kept.Asked || kept.Server == nil ||
+		kept.Server.ClusterDNS[0] != "10.96.0.10" ||
 		fmt.Sprint(kept.Networks) != "[10.9.1.0/24]" {
 		t.Errorf("while the server is away: %+v, %v", kept, err)
 	}
@@ -173,15 +182,18 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// WL-20: a node that is there already wishes too, and has its network when it is given one; one of another cluster takes what that gives, and
-// asks for nothing.
+// WL-20: a node that is there already wishes too, and has its network when it is given one; one of another cluster
+// takes what that gives, and asks for nothing.
 func TestLearnOfNode(t *testing.T) {
 	node := func() *corev1.Node {
-		return &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+		return &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+			ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	}
 	c := &cluster{wherry: true, gives: "10.9.1.0/24", node: node()}
-	config := Config{Client: c.client(t), Node: "n", Before: prefixes("10.1.0.0/24"), File: filepath.Join(t.TempDir(), "cluster.json")}
-	if m, err := Learn(t.Context(), config); err != nil || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" || c.node.Annotations[nodeipam.RequestedNetworks] == "" {
+	config := Config{Client: c.client(t), Node: "n", Before: prefixes("10.1.0.0/24"),
+		File: filepath.Join(t.TempDir(), "cluster.json")}
+	if m, err := Learn(t.Context(), config); err != nil || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" ||
+		c.node.Annotations[nodeipam.RequestedNetworks] == "" {
 		t.Errorf("one that is there: %+v, %v", m, err)
 	}
 	other := &cluster{node: node()}
@@ -190,7 +202,8 @@ func TestLearnOfNode(t *testing.T) {
 		t.Errorf("of a cluster that gives none: %+v, %v", m, err)
 	}
 	other.node.Spec.PodCIDR = "10.7.1.0/24"
-	if m, err := Learn(t.Context(), config); err != nil || m.Server != nil || fmt.Sprint(m.Networks) != "[10.7.1.0/24]" {
+	if m, err := Learn(t.Context(), config); err != nil || m.Server != nil ||
+		fmt.Sprint(m.Networks) != "[10.7.1.0/24]" {
 		t.Errorf("of a cluster that gives one: %+v, %v", m, err)
 	}
 }

@@ -88,11 +88,13 @@ func (c *cluster) source(t *testing.T) Source {
 }
 
 func bound(node string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}, Spec: corev1.PodSpec{NodeName: node}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"},
+		Spec: corev1.PodSpec{NodeName: node}}
 }
 
 func history(moments ...timeline.Moment) timeline.History {
-	return timeline.History{Pod: timeline.Pod{Namespace: "default", Name: "web", UID: "u1"}, Moments: moments, Now: time.Unix(1, 0)}
+	return timeline.History{Pod: timeline.Pod{Namespace: "default", Name: "web", UID: "u1"}, Moments: moments,
+		Now: time.Unix(1, 0)}
 }
 
 func says(h timeline.History) http.HandlerFunc {
@@ -101,8 +103,10 @@ func says(h timeline.History) http.HandlerFunc {
 
 // refuses answers as wherry's API server does.
 func refuses(code int32, cause, why string) http.HandlerFunc {
-	s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Message: "said by the server",
-		Reason:  map[int32]metav1.StatusReason{403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound}[code],
+	s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: code, Message: "said by the server",
+		Reason: map[int32]metav1.StatusReason{403: metav1.StatusReasonForbidden,
+			404: metav1.StatusReasonNotFound}[code],
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseType(cause), Message: why}}}}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -117,26 +121,42 @@ func unknown(w http.ResponseWriter, _ *http.Request) {
 
 func TestGet(t *testing.T) {
 	pending := bound("")
-	pending.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes: too little cpu"}}
+	pending.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Message: "0/1 nodes: too little cpu"}}
 	has := map[string]http.HandlerFunc{"node-1": says(history(timeline.Moment{Seq: 1, What: timeline.Seen}))}
 	for name, c := range map[string]struct {
 		cluster *cluster
 		err     string
 	}{
-		"from its node":                  {&cluster{pod: bound("node-1"), nodes: has}, ""},
-		"gone, but remembered":           {&cluster{nodes: map[string]http.HandlerFunc{"node-0": unknown, "node-1": has["node-1"]}}, ""},
-		"gone":                           {&cluster{nodes: map[string]http.HandlerFunc{"node-0": unknown}}, "there is no pod web in namespace default, and no node remembers one"},
-		"no node yet":                    {&cluster{pod: pending}, "pod default/web has no node yet, so nothing has happened to it: 0/1 nodes: too little cpu"},
-		"a node that has not heard":      {&cluster{pod: bound("node-0"), nodes: map[string]http.HandlerFunc{"node-0": unknown}}, "node node-0 has not heard of pod default/web"},
-		"a node of another make":         {&cluster{pod: bound("node-0"), nodes: map[string]http.HandlerFunc{"node-0": http.NotFound}}, "node node-0 keeps no timelines: its agent is not wherry's"},
-		"a user who may not ask":         {&cluster{pod: bound("node-1"), nodes: has, deny: true}, "you may not ask it (get nodes/proxy)"},
-		"the pod's subresource":          {&cluster{own: has["node-1"], deny: true}, ""},
-		"the same, without a node":       {&cluster{own: refuses(404, timeline.CauseUnbound, "no room")}, "pod default/web has no node yet, so nothing has happened to it: no room"},
-		"the same, unknown":              {&cluster{own: refuses(404, timeline.CauseUnknown, "")}, "said by the server"},
-		"the same, not kept":             {&cluster{own: refuses(404, timeline.CauseNotKept, "")}, "said by the server"},
-		"a user who may not read it":     {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has, deny: true}, "you may not read the timelines of pods in namespace default (get pods/timeline)"},
-		"only the way by the node":       {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has}, ""},
-		"a node that answers other JSON": {&cluster{pod: bound("node-1"), nodes: map[string]http.HandlerFunc{"node-1": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }}}, "is not a timeline"},
+		"from its node": {&cluster{pod: bound("node-1"), nodes: has}, ""},
+		"gone, but remembered": {&cluster{nodes: map[string]http.HandlerFunc{"node-0": unknown,
+			"node-1": has["node-1"]}}, ""},
+		"gone": {&cluster{nodes: map[string]http.HandlerFunc{"node-0": unknown}},
+			"there is no pod web in namespace default, and no node remembers one"},
+		"no node yet": {&cluster{pod: pending},
+			"pod default/web has no node yet, so nothing has happened to it: 0/1 nodes: too little cpu"},
+		"a node that has not heard": {&cluster{pod: bound("node-0"),
+			nodes: map[string]http.HandlerFunc{"node-0": unknown}}, "node node-0 has not heard of pod default/web"},
+		"a node of another make": {&cluster{pod: bound("node-0"),
+			nodes: map[string]http.HandlerFunc{"node-0": http.NotFound}},
+			"node node-0 keeps no timelines: its agent is not wherry's"},
+		"a user who may not ask": {&cluster{pod: bound("node-1"), nodes: has, deny: true},
+			"you may not ask it (get nodes/proxy)"},
+		"the pod's subresource": {&cluster{own: has["node-1"], deny: true}, ""},
+		"the same, without a node": {&cluster{own: refuses(404, timeline.CauseUnbound, "no room")},
+			"pod default/web has no node yet, so nothing has happened to it: no room"},
+		"the same, unknown": {&cluster{own: refuses(404, timeline.CauseUnknown, "")},
+			"said by the server"},
+		"the same, not kept": {&cluster{own: refuses(404, timeline.CauseNotKept, "")},
+			"said by the server"},
+		"a user who may not read it": {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has,
+			deny: true}, "you may not read the timelines of pods in namespace default (get pods/timeline)"},
+		"only the way by the node": {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has}, ""},
+		"a node that answers other JSON": {&cluster{pod: bound("node-1"),
+			nodes: map[string]http.HandlerFunc{"node-1": func(w http.ResponseWriter,
+				_ *http.Request) {
+				_, _ = w.Write([]byte("[]"))
+			}}}, "is not a timeline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := c.cluster.source(t).Get(t.Context(), "default", "web")
@@ -167,7 +187,8 @@ func TestFollow(t *testing.T) {
 		_ = out.Encode(timeline.History{Moments: []timeline.Moment{{Seq: 2, What: timeline.Left}}, Gone: true})
 	}}
 	var h timeline.History
-	if err := c.source(t).Follow(t.Context(), "default", "web", func(part timeline.History) { h.Merge(part) }); err != nil {
+	if err := c.source(t).Follow(t.Context(), "default", "web",
+		func(part timeline.History) { h.Merge(part) }); err != nil {
 		t.Fatal(err)
 	}
 	if calls != 2 || !h.Gone || len(h.Moments) != 2 {

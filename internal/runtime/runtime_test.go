@@ -29,7 +29,8 @@ func TestPod(t *testing.T) {
 	if _, code := p.exec(id, "exit", "7"); code != 7 {
 		t.Errorf("exec: exit code %d, want 7", code)
 	}
-	if _, err := p.cri.StopContainer(t.Context(), &criapi.StopContainerRequest{ContainerId: id, Timeout: 20}); err != nil {
+	if _, err := p.cri.StopContainer(t.Context(), &criapi.StopContainerRequest{ContainerId: id,
+		Timeout: 20}); err != nil {
 		t.Fatalf("StopContainer: %v", err)
 	}
 	if s := p.status(id); s.State != criapi.ContainerState_CONTAINER_EXITED || s.ExitCode != 0 {

@@ -38,5 +38,6 @@ func (s *Server) healthConns() *connlimit.Limiter {
 }
 
 func (s *Server) limiter(of string, limits shed.Limits) *connlimit.Limiter {
-	return connlimit.New(connlimit.Config{Limits: limits, Short: s.parts.files.Short, Logger: s.log.With("component", of)})
+	return connlimit.New(connlimit.Config{Limits: limits, Short: s.parts.files.Short,
+		Logger: s.log.With("component", of)})
 }

@@ -29,7 +29,8 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: etcd.Client(), CertLifetime: 5 * time.Second})
+	srv, err := api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", Etcd: etcd.Client(),
+		CertLifetime: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 		}
 	})
 	second := filepath.Join(dir, "elsewhere", "admin.yaml")
-	s := &Server{opts: Options{DataDir: dir, WriteKubeconfig: second}, log: slog.New(slog.DiscardHandler), failed: make(chan error, 1)}
+	s := &Server{opts: Options{DataDir: dir, WriteKubeconfig: second}, log: slog.New(slog.DiscardHandler),
+		failed: make(chan error, 1)}
 	s.parts.api = srv
 	if err := s.startKubeconfigs(ctx); err != nil {
 		t.Fatal(err)
@@ -72,7 +74,8 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 		return certs[0].NotAfter, kubernetes.NewForConfigOrDie(config)
 	}
 	first, _ := read(second)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) { // as somebody who uses the file from time to time
+	// as somebody who uses the file from time to time
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		end, client := read(datadir.Kubeconfig(dir))
 		if !end.After(first) || time.Now().Before(first) {
 			continue
@@ -88,7 +91,8 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	t.Errorf("no kubeconfig is good after the end of the first one, %v", first)
 }
 
-// The administrator's kubeconfig can be made readable for others: the copy if there is one, and the data folder's own then stays root's.
+// The administrator's kubeconfig can be made readable for others: the copy if there is one, and the data folder's own
+// then stays root's.
 func TestKubeconfigAccess(t *testing.T) {
 	type files struct{ own, copied os.FileMode }
 	for name, c := range map[string]struct {

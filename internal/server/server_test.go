@@ -48,7 +48,8 @@ func (j *journal) component(name string, err error, after ...string) component {
 func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
 	defer leaktest.None(t, goleak.IgnoreCurrent()) // the library never ends its check of the log
 	j := &journal{}
-	g := &group{log: quiet(), list: []component{j.component("a", nil), j.component("b", nil, "a"), j.component("c", nil, "b"), j.component("d", nil, "a", "c")}}
+	g := &group{log: quiet(), list: []component{j.component("a", nil), j.component("b", nil, "a"),
+		j.component("c", nil, "b"), j.component("d", nil, "a", "c")}}
 	if err := g.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,8 @@ func TestIndependentComponentsStartTogether(t *testing.T) {
 			}
 		}
 	}
-	g := &group{log: quiet(), list: []component{{name: "l", start: meet(left, right)}, {name: "r", start: meet(right, left)}}}
+	g := &group{log: quiet(), list: []component{{name: "l", start: meet(left, right)},
+		{name: "r", start: meet(right, left)}}}
 	if err := g.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func TestFailedStart(t *testing.T) {
 	j := &journal{}
 	boom := errors.New("boom")
 	waits := component{name: "slow", start: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-	g := &group{log: quiet(), list: []component{j.component("a", nil), j.component("b", boom, "a"), j.component("c", nil, "b"), waits}}
+	g := &group{log: quiet(), list: []component{j.component("a", nil), j.component("b", boom, "a"),
+		j.component("c", nil, "b"), waits}}
 	if err := g.start(t.Context()); !errors.Is(err, boom) || err.Error() != "b: boom" {
 		t.Errorf("start: %v", err)
 	}
@@ -170,15 +173,19 @@ func TestRefusals(t *testing.T) {
 		code int
 		want []string
 	}{
-		"not root":        {checkRoot(1000, needsRoot), ExitNotRoot, []string{"needs root", "sudo"}},
-		"folder locked":   {locked, ExitFolderLocked, []string{dir, fmt.Sprintf("pid %d", os.Getpid()), "--data-dir"}},
-		"newer version":   {checkVersion(newer, stamp{Format: format, Wherry: "v0.1.0"}), ExitNewerVersion, []string{newer, "v9.9.9", "v0.1.0"}},
-		"garbled stamp":   {checkVersion(garbled, stamp{Format: format}), ExitFolder, []string{"cannot be read"}},
-		"disk full":       {enough("/d", 1<<20, false), ExitDiskFull, []string{"only 1 MiB", "/d", "256 MiB", "free some space"}},
-		"disk quite full": {enough("/d", 1<<20, true), ExitDiskFull, []string{"only 1 MiB", "/d", "at least 4 MiB", "free some space"}},
-		"folder is file":  {makeFolder(file), ExitFolder, []string{file}},
-		"port taken":      {checkPort("127.0.0.1", port, "--secure-port"), ExitPortTaken, []string{fmt.Sprintf("port %d", port), "server.test (pid", "--secure-port"}},
-		"odd address":     {checkPort("192.0.2.1", 65000, "--secure-port"), ExitPortTaken, []string{"192.0.2.1:65000"}},
+		"not root":      {checkRoot(1000, needsRoot), ExitNotRoot, []string{"needs root", "sudo"}},
+		"folder locked": {locked, ExitFolderLocked, []string{dir, fmt.Sprintf("pid %d", os.Getpid()), "--data-dir"}},
+		"newer version": {checkVersion(newer, stamp{Format: format, Wherry: "v0.1.0"}), ExitNewerVersion,
+			[]string{newer, "v9.9.9", "v0.1.0"}},
+		"garbled stamp": {checkVersion(garbled, stamp{Format: format}), ExitFolder, []string{"cannot be read"}},
+		"disk full": {enough("/d", 1<<20, false), ExitDiskFull,
+			[]string{"only 1 MiB", "/d", "256 MiB", "free some space"}},
+		"disk quite full": {enough("/d", 1<<20, true), ExitDiskFull,
+			[]string{"only 1 MiB", "/d", "at least 4 MiB", "free some space"}},
+		"folder is file": {makeFolder(file), ExitFolder, []string{file}},
+		"port taken": {checkPort("127.0.0.1", port, "--secure-port"), ExitPortTaken,
+			[]string{fmt.Sprintf("port %d", port), "server.test (pid", "--secure-port"}},
+		"odd address": {checkPort("192.0.2.1", 65000, "--secure-port"), ExitPortTaken, []string{"192.0.2.1:65000"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -218,24 +225,30 @@ func TestOptions(t *testing.T) {
 		edit func(*Options)
 		want string
 	}{
-		"root folder":      {func(o *Options) { o.DataDir = "/" }, "--data-dir"},
-		"address":          {func(o *Options) { o.BindAddress = "localhost" }, `--bind-address: "localhost" is not an IP address`},
-		"port":             {func(o *Options) { o.SecurePort = 70000 }, "--secure-port: 70000"},
-		"same ports":       {func(o *Options) { o.KubeletPort = o.SecurePort }, "must differ"},
-		"node name":        {func(o *Options) { o.NodeName = "My_Node" }, "--node-name"},
-		"node ip":          {func(o *Options) { o.NodeIPs = []string{"x"} }, "--node-ip"},
-		"pod network":      {func(o *Options) { o.PodCIDRs = []string{"10.0.0.1/24"} }, "write 10.0.0.0/24"},
-		"two networks":     {func(o *Options) { o.PodCIDRs = []string{"10.0.0.0/24", "10.1.0.0/24"} }, "one IPv4 and one IPv6"},
-		"small network":    {func(o *Options) { o.PodCIDRs = []string{"10.0.0.0/31"} }, "too small"},
-		"bridge":           {func(o *Options) { o.BridgeName = "much-too-long-a-name" }, "--bridge-name"},
-		"etcd scheme":      {func(o *Options) { o.EtcdServers = []string{"127.0.0.1:2379"} }, "http://"},
-		"etcd alone":       {func(o *Options) { o.EtcdCAFile = "/x" }, "use it with --etcd-servers"},
-		"etcd half":        {func(o *Options) { o.EtcdServers = []string{"https://e:1"}; o.EtcdCertFile = os.Args[0] }, "belong together"},
-		"missing file":     {func(o *Options) { o.TokenAuthFile = "/no/such" }, "--token-auth-file"},
-		"foreign runtime":  {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.PodCIDRs = []string{"10.9.0.0/24"} }, "are for the embedded runtime"},
-		"half a cert":      {func(o *Options) { o.CertFile = "x" }, "--tls-cert-file and --tls-private-key-file belong together"},
-		"cgroup driver":    {func(o *Options) { o.CgroupDriver = "x" }, "--cgroup-driver"},
-		"unsafe sysctls":   {func(o *Options) { o.UnsafeSysctls = []string{"vm.swappiness"} }, "--allowed-unsafe-sysctls"},
+		"root folder": {func(o *Options) { o.DataDir = "/" }, "--data-dir"},
+		"address": {func(o *Options) { o.BindAddress = "localhost" },
+			`--bind-address: "localhost" is not an IP address`},
+		"port":        {func(o *Options) { o.SecurePort = 70000 }, "--secure-port: 70000"},
+		"same ports":  {func(o *Options) { o.KubeletPort = o.SecurePort }, "must differ"},
+		"node name":   {func(o *Options) { o.NodeName = "My_Node" }, "--node-name"},
+		"node ip":     {func(o *Options) { o.NodeIPs = []string{"x"} }, "--node-ip"},
+		"pod network": {func(o *Options) { o.PodCIDRs = []string{"10.0.0.1/24"} }, "write 10.0.0.0/24"},
+		"two networks": {func(o *Options) { o.PodCIDRs = []string{"10.0.0.0/24", "10.1.0.0/24"} },
+			"one IPv4 and one IPv6"},
+		"small network": {func(o *Options) { o.PodCIDRs = []string{"10.0.0.0/31"} }, "too small"},
+		"bridge":        {func(o *Options) { o.BridgeName = "much-too-long-a-name" }, "--bridge-name"},
+		"etcd scheme":   {func(o *Options) { o.EtcdServers = []string{"127.0.0.1:2379"} }, "http://"},
+		"etcd alone":    {func(o *Options) { o.EtcdCAFile = "/x" }, "use it with --etcd-servers"},
+		"etcd half": {func(o *Options) { o.EtcdServers = []string{"https://e:1"}; o.EtcdCertFile = os.Args[0] },
+			"belong together"},
+		"missing file": {func(o *Options) { o.TokenAuthFile = "/no/such" }, "--token-auth-file"},
+		"foreign runtime": {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.PodCIDRs = []string{"10.9.0.0/24"} },
+			"are for the embedded runtime"},
+		"half a cert": {func(o *Options) { o.CertFile = "x" },
+			"--tls-cert-file and --tls-private-key-file belong together"},
+		"cgroup driver": {func(o *Options) { o.CgroupDriver = "x" }, "--cgroup-driver"},
+		"unsafe sysctls": {func(o *Options) { o.UnsafeSysctls = []string{"vm.swappiness"} },
+			"--allowed-unsafe-sysctls"},
 		"service networks": {func(o *Options) { o.ServiceCIDR = "x" }, "--service-cidr"},
 	}
 	for name, c := range cases {
@@ -303,10 +316,12 @@ func TestCRIProxy(t *testing.T) {
 	defer outer.Close()
 	client := healthpb.NewHealthClient(outer)
 
-	if r, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || r.Status != healthpb.HealthCheckResponse_SERVING {
+	if r, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil ||
+		r.Status != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("check: %v, %v", r, err)
 	}
-	if _, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "none"}); err == nil || !strings.Contains(err.Error(), "unknown service") {
+	if _, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "none"}); err == nil ||
+		!strings.Contains(err.Error(), "unknown service") {
 		t.Errorf("an error crossed as %v", err)
 	}
 	watch, err := client.Watch(t.Context(), &healthpb.HealthCheckRequest{})
@@ -322,7 +337,8 @@ func TestCRIProxy(t *testing.T) {
 		got = append(got, r.Status)
 		state.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	}
-	if !slices.Equal(got, []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING}) {
+	if !slices.Equal(got, []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING,
+		healthpb.HealthCheckResponse_NOT_SERVING}) {
 		t.Errorf("watched %v", got)
 	}
 	if err := b.stop(t.Context()); err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// WL-25: an agent keeps what it has learnt of the networks of services while its server does not answer, and asks anew when a service has an
-// address outside of them.
+// WL-25: an agent keeps what it has learnt of the networks of services while its server does not answer, and asks anew
+// when a service has an address outside of them.
 func TestLearntNetworks(t *testing.T) {
 	var answer atomic.Value
 	answer.Store("")
@@ -76,7 +76,8 @@ func TestLearntNetworks(t *testing.T) {
 // WL-25: the node is told of a further network of services at once.
 func TestCarrierFollowsNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
+		client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+			Name: "kubernetes"},
 			Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Port: 443}}}})
 		networks, moved := parsePrefixes([]string{"10.96.0.0/12"}), make(chan struct{}, 1)
 		var installed []network.Services

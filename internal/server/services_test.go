@@ -44,7 +44,8 @@ func TestServerAddress(t *testing.T) {
 	}
 }
 
-// RS-09: a node that cannot carry service kubernetes when it starts tries again by itself, ever more seldom, and says so once.
+// RS-09: a node that cannot carry service kubernetes when it starts tries again by itself, ever more seldom, and says
+// so once.
 func TestCarryingIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -54,13 +55,14 @@ func TestCarryingIsTriedAgain(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
 			Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Port: 443}}},
 		})
-		c := &carrier{client: client, url: "https://127.0.0.1:6443", install: func(s network.Services) ([]netip.Prefix, error) {
-			tries = append(tries, time.Since(began))
-			if len(tries) < 5 {
-				return nil, errors.New("the kernel is busy")
-			}
-			return nil, nil
-		}}
+		c := &carrier{client: client, url: "https://127.0.0.1:6443",
+			install: func(s network.Services) ([]netip.Prefix, error) {
+				tries = append(tries, time.Since(began))
+				if len(tries) < 5 {
+					return nil, errors.New("the kernel is busy")
+				}
+				return nil, nil
+			}}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		err := c.carry(ctx)
@@ -73,7 +75,8 @@ func TestCarryingIsTriedAgain(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if want := (network.Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: netip.MustParseAddrPort("127.0.0.1:6443")}); !reflect.DeepEqual(c.now, want) {
+		if want := (network.Services{API: netip.MustParseAddrPort("10.96.0.1:443"),
+			Server: netip.MustParseAddrPort("127.0.0.1:6443")}); !reflect.DeepEqual(c.now, want) {
 			t.Errorf("carried: %+v, want %+v", c.now, want)
 		}
 		if len(tries) != 5 || tries[4] < 10*time.Second || tries[4] > time.Minute {
@@ -85,12 +88,13 @@ func TestCarryingIsTriedAgain(t *testing.T) {
 	})
 }
 
-// RS-09: a server whose pods' network is an external runtime's says that nothing carries the services' addresses, and what to do; an agent
-// of another cluster leaves that to the cluster.
+// RS-09: a server whose pods' network is an external runtime's says that nothing carries the services' addresses, and
+// what to do; an agent of another cluster leaves that to the cluster.
 func TestNotCarriedIsSaid(t *testing.T) {
 	for own, want := range map[bool]string{true: "level=WARN", false: "level=INFO"} {
 		var said strings.Builder
-		s := &Server{log: slog.New(slog.NewTextHandler(&said, nil)), opts: Options{ServiceCIDR: "10.96.0.0/12", RuntimeEndpoint: "unix:///run/x.sock"}}
+		s := &Server{log: slog.New(slog.NewTextHandler(&said, nil)),
+			opts: Options{ServiceCIDR: "10.96.0.0/12", RuntimeEndpoint: "unix:///run/x.sock"}}
 		s.parts.cluster.url = "https://127.0.0.1:6443"
 		if own {
 			s.parts.api = &api.Server{}
@@ -99,7 +103,8 @@ func TestNotCarriedIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := said.String()
-		if !strings.Contains(text, want) || own != (strings.Contains(text, "KUBERNETES_SERVICE_HOST") && strings.Contains(text, "service-cidr=10.96.0.0/12")) {
+		if !strings.Contains(text, want) || own != (strings.Contains(text, "KUBERNETES_SERVICE_HOST") &&
+			strings.Contains(text, "service-cidr=10.96.0.0/12")) {
 			t.Errorf("own API server %v: %s", own, text)
 		}
 	}

@@ -49,8 +49,9 @@ type Config struct {
 	Busy   func(at netip.AddrPort, proto string) string
 	Host   tables.Host
 	Client kubernetes.Interface
-	Conns  *connlimit.Limiter // keeps connections to the health check ports of services within limits; nil: there are none
-	Log    *slog.Logger
+	// keeps connections to the health check ports of services within limits; nil: there are none
+	Conns *connlimit.Limiter
+	Log   *slog.Logger
 }
 
 // Proxy carries services on one node.

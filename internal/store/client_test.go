@@ -53,7 +53,8 @@ func next(ctx context.Context, t *testing.T, w clientv3.WatchChan) clientv3.Watc
 	return clientv3.WatchResponse{}
 }
 
-// A watch in this process is told of changes with what was there before, from now on or from a revision of the past, and of a compaction.
+// A watch in this process is told of changes with what was there before, from now on or from a revision of the past,
+// and of a compaction.
 func TestWatchWithin(t *testing.T) {
 	ctx, _, c := within(t, t.TempDir())
 	first := write(ctx, t, c, "/a/1", "one")
@@ -94,8 +95,9 @@ func TestWatchWithin(t *testing.T) {
 	}
 }
 
-// A watch from the past is caught up with at once, although etcd's own clock looks for such watches every two seconds only; and what was
-// written is in the database soon, although etcd's clock is at five seconds. So the clocks of etcd have nothing to do.
+// A watch from the past is caught up with at once, although etcd's own clock looks for such watches every two seconds
+// only; and what was written is in the database soon, although etcd's clock is at five seconds. So the clocks of etcd
+// have nothing to do.
 func TestPulse(t *testing.T) {
 	ctx, e, c := within(t, t.TempDir())
 	if e.pulse.resync == nil {

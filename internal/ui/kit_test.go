@@ -161,7 +161,8 @@ func reviews(next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 			return
 		}
-		user := map[string]string{"Bearer jane-token": "jane", "Bearer of-the-kubeconfig": "admin"}[r.Header.Get("Authorization")]
+		user := map[string]string{"Bearer jane-token": "jane",
+			"Bearer of-the-kubeconfig": "admin"}[r.Header.Get("Authorization")]
 		if user == "" {
 			writeStatus(w, http.StatusUnauthorized, "Unauthorized")
 			return

@@ -88,7 +88,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", strings.Join(p.o.HSTS, "; "))
 	}
 	if r.ContentLength != 0 && r.Header.Get("Upgrade") == "" { // else a body that never comes would hold a connection
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // the API's own chain sets another one
+		// the API's own chain sets another one
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 	}
 	if r.URL.Path+"/" == gate.Prefix {
 		http.Redirect(w, r, gate.Prefix, http.StatusFound)

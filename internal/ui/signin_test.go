@@ -23,8 +23,10 @@ func TestSignInByLink(t *testing.T) {
 	link := k.page.Link()
 	k.text(http.StatusMethodNotAllowed, k.ask("HEAD", link, ""))
 	k.text(http.StatusForbidden, k.ask("GET", link, "", "Sec-Purpose", "prefetch;prerender"))
-	resp := k.ask("GET", link, "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
-	if body := k.text(http.StatusSeeOther, resp); strings.Contains(body, "once") || resp.Header.Get("Location") != "/ui/pods?namespace=shop" {
+	resp := k.ask("GET", link, "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest",
+		"document")
+	if body := k.text(http.StatusSeeOther, resp); strings.Contains(body, "once") ||
+		resp.Header.Get("Location") != "/ui/pods?namespace=shop" {
 		t.Errorf("the link leads to %q, with %q", resp.Header.Get("Location"), body)
 	}
 	c := k.session(resp)
@@ -33,7 +35,8 @@ func TestSignInByLink(t *testing.T) {
 	}
 	var who description
 	if err := json.Unmarshal([]byte(k.text(http.StatusOK, k.ask("GET", "/ui/session", ""))), &who); err != nil ||
-		who.User != "admin" || len(who.Groups) != 1 || who.SignIn != ByLink || who.Command.Context != "c" || who.Version != "v1" {
+		who.User != "admin" || len(who.Groups) != 1 || who.SignIn != ByLink || who.Command.Context != "c" ||
+		who.Version != "v1" {
 		t.Errorf("%v: %+v", err, who)
 	}
 	k.text(http.StatusSeeOther, k.ask("GET", link, "")) // who has used it comes back by it
@@ -42,7 +45,8 @@ func TestSignInByLink(t *testing.T) {
 	thief.cookie = ""
 	for name, used := range map[string]string{"used": link, "wrong": "/ui/sign-in?once=x", "none": "/ui/sign-in"} {
 		resp := thief.ask("GET", used, "")
-		if body := thief.text(http.StatusForbidden, resp); !strings.Contains(body, "has been used") || len(resp.Cookies()) > 0 {
+		if body := thief.text(http.StatusForbidden, resp); !strings.Contains(body, "has been used") ||
+			len(resp.Cookies()) > 0 {
 			t.Errorf("%s: %s %v", name, body, resp.Cookies())
 		}
 	}
@@ -95,9 +99,9 @@ func TestSignInByToken(t *testing.T) {
 	}
 	json := []string{"Content-Type", "application/json"}
 	for body, says := range map[string]string{
-		`{"token": "wrong"}`: "does not know this token", `{"token": ""}`: "a word of ASCII", `{"token": "a b"}`: "a word of ASCII",
-		`{"token": "a\nb"}`: "a word of ASCII", `{`: `want {"token": "..."}`, `[]`: `want {"token"`,
-		`{"token": "` + strings.Repeat("x", maxSignIn) + `"}`: "cannot be read",
+		`{"token": "wrong"}`: "does not know this token", `{"token": ""}`: "a word of ASCII",
+		`{"token": "a b"}`: "a word of ASCII", `{"token": "a\nb"}`: "a word of ASCII", `{`: `want {"token": "..."}`,
+		`[]`: `want {"token"`, `{"token": "` + strings.Repeat("x", maxSignIn) + `"}`: "cannot be read",
 	} {
 		code := http.StatusBadRequest
 		if says == "does not know this token" {
@@ -108,8 +112,10 @@ func TestSignInByToken(t *testing.T) {
 			t.Errorf("%.40s: %s", body, got)
 		}
 	}
-	k.status(http.StatusBadRequest, k.ask("POST", "/ui/session", `{"token": "jane-token"}`, "Content-Type", "text/plain"))
-	k.status(http.StatusForbidden, k.ask("POST", "/ui/session", `{"token": "jane-token"}`, append(json, "X-Wherry-Page", "")...))
+	k.status(http.StatusBadRequest, k.ask("POST", "/ui/session", `{"token": "jane-token"}`, "Content-Type",
+		"text/plain"))
+	k.status(http.StatusForbidden, k.ask("POST", "/ui/session", `{"token": "jane-token"}`,
+		append(json, "X-Wherry-Page", "")...))
 	k.text(http.StatusForbidden, k.ask("GET", k.page.Link(), "")) // there are no links here
 
 	resp := k.ask("POST", "/ui/session", `{"token": " jane-token\n"}`, json...)
@@ -160,7 +166,8 @@ func TestSignInsAtOnce(t *testing.T) {
 	for range mostChecks {
 		within(t, "a sign-in", arrived)
 	}
-	if resp := sign(); resp.Header.Get("Retry-After") == "" || !strings.Contains(k.status(http.StatusTooManyRequests, resp), "too many sign-ins") {
+	if resp := sign(); resp.Header.Get("Retry-After") == "" ||
+		!strings.Contains(k.status(http.StatusTooManyRequests, resp), "too many sign-ins") {
 		t.Error("one sign-in too many is not told so")
 	}
 	close(answer)

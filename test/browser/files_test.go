@@ -30,8 +30,9 @@ func (tab *Tab) downloads() (folder string, done <-chan struct{}) {
 	})
 	if err == nil {
 		_, err = chromedp.Call(tab.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-			Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: chromedp.FromContext(tab.ctx).BrowserContextID,
-			DownloadPath: folder, EventsEnabled: &events})
+			Behavior:         browser.SetDownloadBehaviorBehaviorAllow,
+			BrowserContextID: chromedp.FromContext(tab.ctx).BrowserContextID, DownloadPath: folder,
+			EventsEnabled: &events})
 	}
 	if err != nil {
 		tab.T.Fatalf("the browser: %v", err)
@@ -54,24 +55,28 @@ func (tab *Tab) downloaded(done <-chan struct{}, file string) string {
 	return string(text)
 }
 
-// UI-04 UI-06 UI-08: the files of a container that has ended are walked by the keyboard, looked at as text whatever they say they
-// are, fetched, and compared with those of another; what was written is told apart from what the image has.
+// UI-04 UI-06 UI-08: the files of a container that has ended are walked by the keyboard, looked at as text whatever
+// they say they are, fetched, and compared with those of another; what was written is told apart from what the image
+// has.
 func TestFiles(t *testing.T) {
 	s := space(t)
 	s.Create(e2e.Never("web",
 		e2e.Named("app", e2e.Sh("mkdir -p /srv; echo port=80 > /srv/app.conf; echo only here > /srv/only; "+e2e.Idle)),
-		e2e.Named("dead", e2e.Sh(`mkdir -p /srv/deep; echo port=81 > /srv/app.conf; echo '<img src=x onerror=alert(1)>' > "$(printf '/srv/a\nb<b>')"; echo what was left > /srv/deep/last.txt; exit 1`))))
+		e2e.Named("dead",
+			e2e.Sh(`mkdir -p /srv/deep; echo port=81 > /srv/app.conf; echo '<img src=x onerror=alert(1)>' > "$(printf '/srv/a\nb<b>')"; echo what was left > /srv/deep/last.txt; exit 1`))))
 	s.Wait("web", "have lost a container", func(p *corev1.Pod) bool { return e2e.Ended(p, "dead") != nil })
 	tab := open(t, s)
 	tab.View("pod/files", s, "web", "container", "dead")
 	tab.Sees("srv/", "It has ended", "ls -la /c/dead/")
 	tab.TabTo("the files", `document.activeElement.matches(".files-grid")`)
 	tab.Keys(kb.End)
-	tab.Until("choose the last one", `document.getElementById(document.activeElement.getAttribute("aria-activedescendant"))`)
+	tab.Until("choose the last one",
+		`document.getElementById(document.activeElement.getAttribute("aria-activedescendant"))`)
 	tab.Click("srv/")
 	tab.Sees("app.conf", `a\nb<b>`, "-rw-r--r--")
 	tab.Click(`a\nb<b>`)
-	tab.Until("show it as text", `document.querySelector(".file-text")?.innerText.includes("<img src=x onerror=alert(1)>")`)
+	tab.Until("show it as text",
+		`document.querySelector(".file-text")?.innerText.includes("<img src=x onerror=alert(1)>")`)
 	tab.View("pod/files", s, "web", "container", "dead", "path", "/srv/deep/last.txt", "file", "1")
 	tab.Until("show its text", `document.querySelector(".file-text")?.innerText.trim() === "what was left"`)
 	tab.Sees("wherry cp " + s.Namespace + "/web:/srv/deep/last.txt")
@@ -85,7 +90,8 @@ func TestFiles(t *testing.T) {
 	tab.View("pod/files", s, "web", "container", "dead", "path", "/srv")
 	tab.Sees("app.conf")
 	tab.Click("Download folder")
-	if archive := tab.downloaded(done, filepath.Join(folder, "srv.tar")); !strings.Contains(archive, "srv/deep/last.txt") || !strings.Contains(archive, "srv/a\nb<b>") {
+	if archive := tab.downloaded(done, filepath.Join(folder, "srv.tar")); !strings.Contains(archive,
+		"srv/deep/last.txt") || !strings.Contains(archive, "srv/a\nb<b>") {
 		t.Errorf("srv.tar has come with %d bytes, and not with all files", len(archive))
 	}
 
@@ -95,7 +101,8 @@ func TestFiles(t *testing.T) {
 	tab.View("pod/files", s, "web", "container", "dead", "path", "/srv", "with", "app")
 	tab.Sees("only in app", "only in dead", "other contents of the same size", "diff -rq /c/dead/srv /c/app/srv")
 	tab.Click("app.conf")
-	tab.Until("show the lines that differ", `document.querySelector(".diff")?.innerText.includes("- port=81\n+ port=80")`)
+	tab.Until("show the lines that differ",
+		`document.querySelector(".diff")?.innerText.includes("- port=81\n+ port=80")`)
 }
 
 // UI-06: a file is written into a container, after the page has asked where it takes another's place.
@@ -114,7 +121,8 @@ func TestUpload(t *testing.T) {
 	tab.Sees("app.conf is there already")
 	tab.Click("Replace it")
 	tab.Sees("1.1 MiB written to /srv")
-	if out := s.Kubectl("exec", "web", "--", "sh", "-c", "wc -c < /srv/app.conf; tail -n1 /srv/app.conf").Out; strings.Join(strings.Fields(out), " ") != "1200000 new" {
+	if out := s.Kubectl("exec", "web", "--", "sh", "-c",
+		"wc -c < /srv/app.conf; tail -n1 /srv/app.conf").Out; strings.Join(strings.Fields(out), " ") != "1200000 new" {
 		t.Errorf("the file in the container: %q", out)
 	}
 }

@@ -101,7 +101,8 @@ func TestByKeyboardAlone(t *testing.T) {
 	tab.Sees("api", "web")
 	tab.TabTo("the list", `document.activeElement.matches(".grid")`)
 	tab.Keys(kb.ArrowDown + kb.ArrowDown)
-	tab.Until("choose web", `document.getElementById(document.activeElement.getAttribute("aria-activedescendant"))?.innerText.includes("web")`)
+	tab.Until("choose web",
+		`document.getElementById(document.activeElement.getAttribute("aria-activedescendant"))?.innerText.includes("web")`)
 	tab.Keys(kb.Enter)
 	tab.Until("open web", `document.title.startsWith("web ") && document.querySelector(".pod")`)
 	tab.Until("have the focus in the new view", `document.activeElement.id === "main"`)
@@ -129,16 +130,19 @@ func (tab *Tab) TabTo(what, there string) {
 		if Get[bool](tab, there) {
 			return
 		}
-		seen = append(seen, Get[string](tab, `document.activeElement.tagName + " " + document.activeElement.innerText.slice(0, 20)`))
+		seen = append(seen,
+			Get[string](tab, `document.activeElement.tagName + " " + document.activeElement.innerText.slice(0, 20)`))
 	}
 	tab.T.Fatalf("Tab does not lead to %s, but to %s", what, strings.Join(seen, ", "))
 }
 
-// UI-09: on the smallest screens there is nothing beyond the right edge, in any view; the page is dark where the system is.
+// UI-09: on the smallest screens there is nothing beyond the right edge, in any view; the page is dark where the system
+// is.
 func TestSmallScreen(t *testing.T) {
 	s := space(t)
 	name := "a-pod-with-a-name-that-is-longer-than-any-small-screen-is-wide-0123456789"
-	pod := e2e.NewPod(name, e2e.Named("a-container-with-quite-a-long-name", e2e.Sh(`echo '{"level":"warn","msg":"`+strings.Repeat("long ", 60)+`"}'; `+e2e.Idle)))
+	pod := e2e.NewPod(name, e2e.Named("a-container-with-quite-a-long-name",
+		e2e.Sh(`echo '{"level":"warn","msg":"`+strings.Repeat("long ", 60)+`"}'; `+e2e.Idle)))
 	pod.Labels = map[string]string{"app": "long"}
 	s.Create(pod)
 	s.WaitReady(name)
@@ -146,14 +150,18 @@ func TestSmallScreen(t *testing.T) {
 	tab.Do(chromedp.EmulateViewport(320, 640))
 	at := "?namespace=" + s.Namespace + "&name=" + name
 	for _, view := range []struct{ path, shows string }{
-		{"/ui/pods", name}, {"/ui/pods?namespace=" + s.Namespace, name}, {"/ui/workloads?namespace=" + s.Namespace, name}, {"/ui/services", "kubernetes"},
-		{"/ui/nodes", "Memory"}, {"/ui/pod" + at, "Conditions"}, {"/ui/pod/logs" + at, "long"}, {"/ui/pod/shell" + at, "Shell in"},
+		{"/ui/pods", name}, {"/ui/pods?namespace=" + s.Namespace, name},
+		{"/ui/workloads?namespace=" + s.Namespace, name}, {"/ui/services", "kubernetes"},
+		{"/ui/nodes", "Memory"}, {"/ui/pod" + at, "Conditions"}, {"/ui/pod/logs" + at, "long"},
+		{"/ui/pod/shell" + at, "Shell in"},
 		{"/ui/pod/files" + at, "the kernel's"}, {"/ui/pod/files" + at + "&show=changed", "were looked at"},
-		{"/ui/pod/yaml" + at, "kind: Pod"}, {"/ui/record?namespace=" + s.Namespace, "image exec"}, {"/ui/record?show=pods", name}, {"/ui/nodes", "Since"},
+		{"/ui/pod/yaml" + at, "kind: Pod"}, {"/ui/record?namespace=" + s.Namespace, "image exec"},
+		{"/ui/record?show=pods", name}, {"/ui/nodes", "Since"},
 	} {
 		tab.Go(view.path)
 		tab.Sees(view.shows)
-		if wide := Get[int](tab, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)`); wide > 320 {
+		if wide := Get[int](tab,
+			`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)`); wide > 320 {
 			t.Errorf("%s is %d wide on a screen of 320: %s", view.path, wide, Get[string](tab, `[...document.querySelectorAll("body *")].filter((e) =>
 				e.getBoundingClientRect().right > 321).slice(0, 8).map((e) => e.tagName + "." + e.className).join(", ")`))
 		}
@@ -166,8 +174,10 @@ func TestSmallScreen(t *testing.T) {
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
 			t.Fatal(err)
 		}
-		if is := Get[[]float64](tab, light); (is[0] < 0.2 && is[1] > 0.7) != dark || (is[0] > 0.9 && is[1] < 0.3) == dark {
-			t.Errorf("where the system is %s, the ground is at %.2f and the words are at %.2f of white", scheme, is[0], is[1])
+		if is := Get[[]float64](tab, light); (is[0] < 0.2 && is[1] > 0.7) != dark ||
+			(is[0] > 0.9 && is[1] < 0.3) == dark {
+			t.Errorf("where the system is %s, the ground is at %.2f and the words are at %.2f of white", scheme, is[0],
+				is[1])
 		}
 	}
 }

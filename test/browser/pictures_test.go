@@ -29,8 +29,11 @@ func TestPictures(t *testing.T) {
 	proxy := e2e.Sidecar(e2e.Named("proxy", e2e.Sh("echo listening on :8443; "+e2e.Idle)))
 	speaks := `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "{\"level\":\"info\",\"msg\":\"GET /orders\",\"status\":200,\"ms\":$((i%7+2))}"; usleep 40000; done
 		echo '{"level":"warn","msg":"slow query","table":"orders","ms":812}'; echo '{"level":"error","msg":"connection to db lost","retry":"1s"}'; ` + e2e.Idle
-	s.Create(e2e.WithInit(e2e.NewPod("shop", e2e.Named("web", e2e.Sh(speaks))), e2e.Named("migrate", e2e.Sh("usleep 900000; echo migrated")), proxy))
-	s.Create(e2e.NewPod("mailer", e2e.Named("worker", e2e.Sh("echo starting; usleep 300000; echo 'no route to smtp.example' | tee /dev/termination-log; exit 3"))))
+	s.Create(e2e.WithInit(e2e.NewPod("shop", e2e.Named("web", e2e.Sh(speaks))),
+		e2e.Named("migrate", e2e.Sh("usleep 900000; echo migrated")), proxy))
+	s.Create(e2e.NewPod("mailer",
+		e2e.Named("worker",
+			e2e.Sh("echo starting; usleep 300000; echo 'no route to smtp.example' | tee /dev/termination-log; exit 3"))))
 	for _, name := range []string{"api-0", "api-1", "cache"} {
 		s.Create(e2e.NewPod(name, e2e.Named("main", e2e.Sh(e2e.Idle))))
 		s.WaitReady(name)
@@ -73,15 +76,16 @@ func TestPictures(t *testing.T) {
 	tab.Sees("ls /c/web/etc", "exec by")
 	tab.Picture("record")
 	tab.Go("/ui/nodes")
-	tab.Until("have figures of some time", `document.querySelectorAll(".chart canvas").length === 3 && performance.now() > 42_000`)
+	tab.Until("have figures of some time",
+		`document.querySelectorAll(".chart canvas").length === 3 && performance.now() > 42_000`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("button")].find((b) => b.innerText === "Auto").click()`))
 	tab.Click("Light")
 	tab.Until("be dark", `document.getAnimations().length === 0 && document.body.innerText.includes("Dark")`)
 	tab.Picture("nodes")
 }
 
-// Picture leaves a picture of the page in the folder $SCREENSHOTS, in the 256 colours that it has most of: they are kept in the
-// repository.
+// Picture leaves a picture of the page in the folder $SCREENSHOTS, in the 256 colours that it has most of: they are
+// kept in the repository.
 func (tab *Tab) Picture(name string) {
 	tab.T.Helper()
 	whole, err := chromedp.Run(tab.ctx, chromedp.CaptureScreenshot())

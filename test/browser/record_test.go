@@ -16,8 +16,8 @@ func looker(s *e2e.Space) string {
 	s.T.Helper()
 	s.Kubectl("create", "rolebinding", "lookers", "--clusterrole", "view", "--group", s.Namespace+"-lookers")
 	file := filepath.Join(s.T.TempDir(), "jane.yaml")
-	if out, err := s.Wherry(s.Context(), "kubeconfig", "--user", "jane", "--group", s.Namespace+"-lookers", "--ttl", "1h", "--server", s.Config.Host,
-		"-o", file).CombinedOutput(); err != nil {
+	if out, err := s.Wherry(s.Context(), "kubeconfig", "--user", "jane", "--group", s.Namespace+"-lookers", "--ttl",
+		"1h", "--server", s.Config.Host, "-o", file).CombinedOutput(); err != nil {
 		s.T.Fatalf("%v: %s", err, out)
 	}
 	return file
@@ -26,7 +26,8 @@ func looker(s *e2e.Space) string {
 // visit runs a command from the toolbox in a pod, which leaves a record.
 func visit(s *e2e.Space, pod string, command ...string) {
 	s.T.Helper()
-	cmd := s.Wherry(s.Context(), append([]string{"exec", pod, "-n", s.Namespace, "-m", "wherry.dev/toolbox", "--"}, command...)...)
+	cmd := s.Wherry(s.Context(), append([]string{"exec", pod, "-n", s.Namespace, "-m", "wherry.dev/toolbox", "--"},
+		command...)...)
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil {
 		s.T.Fatalf("%v: %s", err, out)
 	}
@@ -34,7 +35,8 @@ func visit(s *e2e.Space, pod string, command ...string) {
 
 const recordLines = `document.querySelectorAll(".record-grid .row:not(.head)")`
 
-// UI-05 UI-08 UI-09: who looks into a pod is in the record as it happens, is found by person and pod, and stays when the pod goes.
+// UI-05 UI-08 UI-09: who looks into a pod is in the record as it happens, is found by person and pod, and stays when
+// the pod goes.
 func TestRecord(t *testing.T) {
 	s := space(t)
 	for _, name := range []string{"api", "web"} {
@@ -43,7 +45,8 @@ func TestRecord(t *testing.T) {
 	}
 	tab := open(t, s)
 	tab.Go("/ui/record?namespace=" + s.Namespace)
-	tab.Sees("Nobody has looked into a pod", "wherry debug history -n "+s.Namespace, "sudo wherry audit -n "+s.Namespace)
+	tab.Sees("Nobody has looked into a pod", "wherry debug history -n "+s.Namespace,
+		"sudo wherry audit -n "+s.Namespace)
 	s.Kubectl("exec", "web", "--", "true")
 	tab.Sees("exec by wherry-admin into app at")
 	visit(s, "web", "sh", "-c", "exit 3")
@@ -60,7 +63,8 @@ func TestRecord(t *testing.T) {
 	tab.TabTo("the lines", `document.activeElement.matches(".record-grid")`)
 	tab.Keys(kb.Home)
 	tab.Until("tell the line in full", `document.querySelector(".log-whole")?.innerText.includes("could be read only")`)
-	tab.Until("name the command that has all of it", `document.querySelector(".log-whole .command code")?.innerText.startsWith("wherry kubectl get debugrun web-")`)
+	tab.Until("name the command that has all of it",
+		`document.querySelector(".log-whole .command code")?.innerText.startsWith("wherry kubectl get debugrun web-")`)
 	tab.Keys(kb.Enter)
 	tab.Until("open the pod", `location.pathname === "/ui/pod" && document.title.startsWith("web ")`)
 	tab.Click("Who looked into this pod")
@@ -85,7 +89,8 @@ func TestRecordOfWhoMayNot(t *testing.T) {
 	tab.Go("/ui/record?namespace=" + s.Namespace)
 	tab.Sees("image exec", "wherry-admin", "exit 0")
 	tab.Go("/ui/record?namespace=kube-system")
-	tab.Sees(`debugruns.debug.wherry.dev is forbidden: User "jane" cannot list resource "debugruns"`, `User "jane" cannot list resource "pods"`)
+	tab.Sees(`debugruns.debug.wherry.dev is forbidden: User "jane" cannot list resource "debugruns"`,
+		`User "jane" cannot list resource "pods"`)
 	if n := Get[int](tab, recordLines+".length"); n != 0 {
 		t.Errorf("%d lines all the same", n)
 	}

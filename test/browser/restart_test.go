@@ -9,8 +9,8 @@ import (
 	"github.com/wherryproject/wherry/test/e2e"
 )
 
-// UI-05: when the server dies under an open page, the page says so and shows what it had; when the server is there again, so is
-// the page, by itself, in the list, in a pod's life and in its log.
+// UI-05: when the server dies under an open page, the page says so and shows what it had; when the server is there
+// again, so is the page, by itself, in the list, in a pod's life and in its log.
 func TestServerRestarts(t *testing.T) {
 	port := ""
 	if run.skip == "" {
@@ -56,7 +56,8 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// UI-02 UI-03: `wherry server --ui`, over https: one signs in by a token, is who that is of, and leaves nothing of it in the browser.
+// UI-02 UI-03: `wherry server --ui`, over https: one signs in by a token, is who that is of, and leaves nothing of it
+// in the browser.
 func TestSignInByToken(t *testing.T) {
 	s := space(t)
 	s.Create(e2e.NewPod("web", e2e.Sh("echo hello; "+e2e.Idle)))
@@ -77,7 +78,9 @@ func TestSignInByToken(t *testing.T) {
 	tab.Sees("system:serviceaccount:" + s.Namespace)
 	tab.Go("/ui/pods?namespace=" + s.Namespace)
 	tab.Sees("web")
-	if kept := Get[string](tab, `document.cookie + " " + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)`); strings.Contains(kept, token[:20]) || kept[0] != ' ' {
+	if kept := Get[string](tab,
+		`document.cookie + " " + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)`); strings.Contains(kept,
+		token[:20]) || kept[0] != ' ' {
 		t.Errorf("a script of the page can see %s", kept)
 	}
 	tab.View("pod/logs", s, "web")

@@ -17,10 +17,12 @@ import (
 // Prints waits until the terminal shows a text.
 func (tab *Tab) Prints(text string) {
 	tab.T.Helper()
-	tab.Until("print "+text, fmt.Sprintf(`document.querySelector(".xterm-rows")?.innerText.replaceAll("\u00a0", " ").includes(%q)`, text))
+	tab.Until("print "+text,
+		fmt.Sprintf(`document.querySelector(".xterm-rows")?.innerText.replaceAll("\u00a0", " ").includes(%q)`, text))
 }
 
-// UI-07: a shell is typed in, is as large as its window, goes on in other views; a debug session is left and taken up again.
+// UI-07: a shell is typed in, is as large as its window, goes on in other views; a debug session is left and taken up
+// again.
 func TestShell(t *testing.T) {
 	s := space(t)
 	s.Create(e2e.NewPod("web", e2e.Sh(e2e.Idle)))
@@ -31,9 +33,11 @@ func TestShell(t *testing.T) {
 	tab.Until("have a shell", `document.querySelector(".session-bar [role=status]")?.innerText.includes(": open")`)
 	tab.Keys("echo $((6*7))x\r")
 	tab.Prints("42x")
-	tab.Keys(`was=$(stty size); while [ "$was" = "$(stty size)" ]; do usleep 50000; done; stty size | sed 's/ /-by-/'` + "\r")
+	tab.Keys(`was=$(stty size); while [ "$was" = "$(stty size)" ]; do usleep 50000; done; stty size | sed 's/ /-by-/'` +
+		"\r")
 	tab.Do(chromedp.EmulateViewport(900, 600))
-	tab.Until("tell the shell that its window is smaller", `/\d+-by-1[01]\d\b/.test(document.querySelector(".xterm-rows").innerText)`)
+	tab.Until("tell the shell that its window is smaller",
+		`/\d+-by-1[01]\d\b/.test(document.querySelector(".xterm-rows").innerText)`)
 	tab.Click("Overview")
 	tab.Sees("Conditions")
 	tab.Click("Shell")
@@ -71,7 +75,8 @@ func TestFilesOfTheDead(t *testing.T) {
 	tab.Prints("what was left")
 }
 
-// UI-02: who may only look is offered no shell; at its address there are the server's words, and so where pods are not his.
+// UI-02: who may only look is offered no shell; at its address there are the server's words, and so where pods are not
+// his.
 func TestOnlyLooking(t *testing.T) {
 	s := space(t)
 	s.Create(e2e.NewPod("web", e2e.Sh("echo hello; "+e2e.Idle)))

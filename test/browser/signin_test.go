@@ -39,11 +39,14 @@ func TestSignInByLink(t *testing.T) {
 		t.Errorf("what a script of the page can see of the sign-in: %q", got)
 	}
 	for _, view := range []struct{ path, shows string }{
-		{"/ui/pods", "web"}, {"/ui/pods?namespace=" + s.Namespace, "web"}, {"/ui/workloads", "web"}, {"/ui/services", "kubernetes"},
+		{"/ui/pods", "web"}, {"/ui/pods?namespace=" + s.Namespace, "web"}, {"/ui/workloads", "web"},
+		{"/ui/services", "kubernetes"},
 		{"/ui/nodes", "Memory"}, {"/ui/pod?namespace=" + s.Namespace + "&name=web", "Conditions"},
 		{"/ui/pod/logs?namespace=" + s.Namespace + "&name=web", "hello"},
-		{"/ui/pod/shell?namespace=" + s.Namespace + "&name=web", "Shell in main"}, {"/ui/pod/files?namespace=" + s.Namespace + "&name=web", "the kernel's"},
-		{"/ui/pod/yaml?namespace=" + s.Namespace + "&name=web", "kind: Pod"}, {"/ui/record?namespace=" + s.Namespace, "image exec"},
+		{"/ui/pod/shell?namespace=" + s.Namespace + "&name=web", "Shell in main"},
+		{"/ui/pod/files?namespace=" + s.Namespace + "&name=web", "the kernel's"},
+		{"/ui/pod/yaml?namespace=" + s.Namespace + "&name=web", "kind: Pod"},
+		{"/ui/record?namespace=" + s.Namespace, "image exec"},
 		{"/ui/object?kind=Service&namespace=default&name=kubernetes", "kind: Service"},
 	} {
 		tab.Go(view.path)
@@ -70,7 +73,8 @@ func TestSignInByLink(t *testing.T) {
 	second.Expect("status of 401")
 	second.Go("/ui/pods")
 	second.Sees("You are not signed in")
-	if resp, err := http.Get(tab.Base + "/ui/k8s/api/v1/pods"); err != nil || resp.StatusCode != http.StatusUnauthorized {
+	if resp, err := http.Get(tab.Base + "/ui/k8s/api/v1/pods"); err != nil ||
+		resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without a cookie: %v %v", resp, err)
 	}
 

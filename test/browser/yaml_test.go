@@ -24,11 +24,13 @@ func object(t *testing.T, text string) (out map[string]any) {
 
 const yamlText = `document.querySelector(".yaml .file-text")?.textContent`
 
-// UI-05 UI-08: a pod's YAML says what kubectl's says, follows the pod, comes as a file, and has managed fields where they are asked for.
+// UI-05 UI-08: a pod's YAML says what kubectl's says, follows the pod, comes as a file, and has managed fields where
+// they are asked for.
 func TestYAML(t *testing.T) {
 	s := space(t)
 	pod := e2e.NewPod("web", e2e.Sh("echo 'a: b'\n# no comment\n"+e2e.Idle))
-	pod.Annotations = map[string]string{"wherry.test/text": "on", "wherry.test/lines": "one\n  two\n", "wherry.test/backwards": "\u202etxt"}
+	pod.Annotations = map[string]string{"wherry.test/text": "on", "wherry.test/lines": "one\n  two\n",
+		"wherry.test/backwards": "\u202etxt"}
 	s.Create(pod)
 	s.WaitReady("web")
 	tab := open(t, s)
@@ -36,7 +38,8 @@ func TestYAML(t *testing.T) {
 	tab.Until("show YAML", yamlText+`?.includes("kind: Pod")`)
 	tab.Sees("wherry kubectl get pods web -n " + s.Namespace + " -o yaml")
 	shown := Get[string](tab, yamlText)
-	if is, want := object(t, shown), object(t, s.Kubectl("get", "pod", "web", "-o", "yaml").Out); !reflect.DeepEqual(is, want) {
+	if is, want := object(t, shown), object(t, s.Kubectl("get", "pod", "web", "-o", "yaml").Out); !reflect.DeepEqual(is,
+		want) {
 		t.Errorf("the page shows\n%s\nkubectl %v", shown, want)
 	}
 	if strings.Contains(shown, "\u202e") || strings.Contains(shown, "managedFields") {

@@ -17,17 +17,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Thousands of connections on which nobody ever says a word, many times what the server may have open, from several addresses and to both
-// of its ports, keep nobody out: those who come with credentials are served, from an attacker's address too, watches go on, and the
-// server has files left to open (RS-01).
-// ATTACK B12.
+// Thousands of connections on which nobody ever says a word, many times what the server may have open, from several
+// addresses and to both of its ports, keep nobody out: those who come with credentials are served, from an attacker's
+// address too, watches go on, and the server has files left to open (RS-01). ATTACK B12.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	world(t)
 	const files = 1024
 	srv := own(t, ServerOptions{Files: files, NoImages: true})
 	k := inDefault(t, srv)
-	watch, err := srv.Client.CoreV1().ConfigMaps(k.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=seen"})
+	watch, err := srv.Client.CoreV1().ConfigMaps(k.Namespace).Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=seen"})
 	k.must(err)
 	defer watch.Stop()
 	node, err := srv.Client.CoreV1().Nodes().Get(t.Context(), srv.NodeName, metav1.GetOptions{})
@@ -37,7 +37,8 @@ func TestIdleConnections(t *testing.T) {
 	kubelet := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)))
 
 	var idle sync.WaitGroup
-	for from, to := range map[string]string{"127.0.0.1": api.Host, "127.0.0.2": api.Host, "127.0.0.3": api.Host, "127.0.0.4": kubelet} {
+	for from, to := range map[string]string{"127.0.0.1": api.Host, "127.0.0.2": api.Host, "127.0.0.3": api.Host,
+		"127.0.0.4": kubelet} {
 		idle.Go(func() { stand(t, from, to, 1500) })
 	}
 	served := make(chan error, 1)

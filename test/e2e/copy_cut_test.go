@@ -15,15 +15,17 @@ import (
 	"github.com/wherryproject/wherry/test/cutline"
 )
 
-// TestCopyCut: a copy from a pod of which the line is cut in the middle goes on from where it was, and is whole; nothing is left of what
-// it was until then (DC-16, DA-09).
+// TestCopyCut: a copy from a pod of which the line is cut in the middle goes on from where it was, and is whole;
+// nothing is left of what it was until then (DC-16, DA-09).
 func TestCopyCut(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
 	s := shared(t)
-	s.Create(NewPod("box", Sh("mkdir -p /d/sub; head -c 20000000 /dev/urandom >/d/large; echo small >/d/sub/small; ln /d/large /d/twin; sha256sum </d/large >/sum; "+Idle)))
+	s.Create(NewPod("box",
+		Sh("mkdir -p /d/sub; head -c 20000000 /dev/urandom >/d/large; echo small >/d/sub/small; ln /d/large /d/twin; sha256sum </d/large >/sum; "+Idle)))
 	s.WaitReady("box")
-	sum, _, _ := strings.Cut(s.Kubectl("exec", "box", "--", "sh", "-c", "until [ -s /sum ]; do sleep 0.1; done; cat /sum").Out, " ")
+	sum, _, _ := strings.Cut(s.Kubectl("exec", "box", "--", "sh", "-c",
+		"until [ -s /sum ]; do sleep 0.1; done; cat /sum").Out, " ")
 	text, err := os.ReadFile(s.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +34,8 @@ func TestCopyCut(t *testing.T) {
 		line := cutline.New(t, strings.TrimPrefix(s.Config.Host, "https://"), after)
 		dir := t.TempDir()
 		away := filepath.Join(dir, "kubeconfig")
-		if err := os.WriteFile(away, []byte(strings.ReplaceAll(string(text), s.Config.Host, "https://"+line.Address())), 0o600); err != nil {
+		if err := os.WriteFile(away, []byte(strings.ReplaceAll(string(text), s.Config.Host, "https://"+line.Address())),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		to := filepath.Join(dir, "d")
@@ -62,8 +65,8 @@ func TestCopyCut(t *testing.T) {
 	}
 }
 
-// TestCopyCutInto: a copy into a pod of which the line is cut goes on from where it was: each file is whole, and nothing is left beside
-// it (DC-16, DA-09, IX-04).
+// TestCopyCutInto: a copy into a pod of which the line is cut goes on from where it was: each file is whole, and
+// nothing is left beside it (DC-16, DA-09, IX-04).
 func TestCopyCutInto(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
@@ -80,7 +83,8 @@ func TestCopyCutInto(t *testing.T) {
 	}
 	large := make([]byte, 40_000_000)
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(large)
-	for name, text := range map[string][]byte{"large": large, "after": []byte("after\n"), "sub/small": []byte("small\n")} {
+	for name, text := range map[string][]byte{"large": large, "after": []byte("after\n"),
+		"sub/small": []byte("small\n")} {
 		if err := os.WriteFile(filepath.Join(from, name), text, 0o640); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +93,8 @@ func TestCopyCutInto(t *testing.T) {
 	for i, after := range []int64{100 << 10, 12 << 20, 35 << 20, 40_010_000} {
 		line := cutline.New(t, strings.TrimPrefix(s.Config.Host, "https://"), after)
 		away := filepath.Join(t.TempDir(), "kubeconfig")
-		if err := os.WriteFile(away, []byte(strings.ReplaceAll(string(text), s.Config.Host, "https://"+line.Address())), 0o600); err != nil {
+		if err := os.WriteFile(away, []byte(strings.ReplaceAll(string(text), s.Config.Host, "https://"+line.Address())),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		to := fmt.Sprintf("/in/d%d", i)
@@ -100,12 +105,14 @@ func TestCopyCutInto(t *testing.T) {
 		if after > 1<<20 && after < 40_000_000 {
 			r.Says("goes on from where it was")
 		}
-		s.Kubectl("exec", "box", "--", "sh", "-c", "cd "+to+" && find . | sort && sha256sum <large && cat after sub/small").Is(
+		s.Kubectl("exec", "box", "--", "sh", "-c", "cd "+to+
+			" && find . | sort && sha256sum <large && cat after sub/small").Is(
 			".\n./after\n./large\n./sub\n./sub/small\n" + sum + "  -\nafter\nsmall")
 	}
 }
 
-// TestCopyAll: all of a container is copied without what the kernel makes in it; FOLDER/. is what is in a folder, both ways (DC-16, IX-04).
+// TestCopyAll: all of a container is copied without what the kernel makes in it; FOLDER/. is what is in a folder, both
+// ways (DC-16, IX-04).
 func TestCopyAll(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

@@ -82,8 +82,8 @@ func listenAddress(t *testing.T, text string) netip.AddrPort {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(n))
 }
 
-// TestFreshServerIsClosed lists everything that a fresh server listens on and what its files let others do: nothing is reachable
-// from another machine, no socket and no file of the data folder that holds a secret is open to other users.
+// TestFreshServerIsClosed lists everything that a fresh server listens on and what its files let others do: nothing is
+// reachable from another machine, no socket and no file of the data folder that holds a secret is open to other users.
 // ATTACK A33, B28.
 func TestFreshServerIsClosed(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,8 @@ func TestFreshServerIsClosed(t *testing.T) {
 	t.Logf("it listens on %v and %v", ips, sockets)
 	refusesOthers(t, srv, ips)
 	for path, want := range map[string]fs.FileMode{
-		"pki": 0o700 | fs.ModeDir, "audit": 0o700 | fs.ModeDir, "etcd": 0o700 | fs.ModeDir, "kubeconfig": 0o600, "audit/audit.log": 0o600, "pki/admin.token": 0o600, "pki/sa.key": 0o600,
+		"pki": 0o700 | fs.ModeDir, "audit": 0o700 | fs.ModeDir, "etcd": 0o700 | fs.ModeDir, "kubeconfig": 0o600,
+		"audit/audit.log": 0o600, "pki/admin.token": 0o600, "pki/sa.key": 0o600,
 	} {
 		info, err := os.Stat(filepath.Join(srv.DataDir, path))
 		if err != nil {
@@ -122,7 +123,8 @@ func TestFreshServerIsClosed(t *testing.T) {
 		if err != nil || e.IsDir() || !e.Type().IsRegular() {
 			return nil // a pod's file may go meanwhile
 		}
-		if name := e.Name(); !strings.HasSuffix(name, ".key") && !strings.Contains(name, "token") && !strings.HasSuffix(name, "kubeconfig") {
+		if name := e.Name(); !strings.HasSuffix(name, ".key") && !strings.Contains(name, "token") &&
+			!strings.HasSuffix(name, "kubeconfig") {
 			return nil
 		}
 		if openToOthers(t, path) {
@@ -136,8 +138,8 @@ func TestFreshServerIsClosed(t *testing.T) {
 	srv.nodeAPI(t)
 }
 
-// refusesOthers opens connections to what a server listens on beside the ports of its API and its node, whose connections are limited: none may be
-// taken. RS-01.
+// refusesOthers opens connections to what a server listens on beside the ports of its API and its node, whose
+// connections are limited: none may be taken. RS-01.
 func refusesOthers(t *testing.T, s *Server, ips []netip.AddrPort) {
 	t.Helper()
 	node, err := s.Client.CoreV1().Nodes().Get(t.Context(), s.NodeName, metav1.GetOptions{})
@@ -164,7 +166,8 @@ func refusesOthers(t *testing.T, s *Server, ips []netip.AddrPort) {
 	}
 }
 
-// openToOthers tells whether users other than the owner and its group get at a file: by its mode and those of its folders.
+// openToOthers tells whether users other than the owner and its group get at a file: by its mode and those of its
+// folders.
 func openToOthers(t *testing.T, path string) bool {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -207,7 +210,8 @@ func (s *Server) nodeAPI(t *testing.T) {
 	}
 	kube := func(args ...string) string {
 		t.Helper()
-		out, err := s.Wherry(t.Context(), append([]string{"kubectl", "--kubeconfig", s.Kubeconfig}, args...)...).CombinedOutput()
+		out, err := s.Wherry(t.Context(), append([]string{"kubectl", "--kubeconfig", s.Kubeconfig},
+			args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("kubectl %v: %v %s", args, err, out)
 		}
@@ -215,7 +219,8 @@ func (s *Server) nodeAPI(t *testing.T) {
 	}
 	token := func(account string) *rest.Config {
 		kube("create", "serviceaccount", account)
-		return &rest.Config{BearerToken: kube("create", "token", account), TLSClientConfig: rest.TLSClientConfig{CAData: s.Config.CAData}}
+		return &rest.Config{BearerToken: kube("create", "token", account),
+			TLSClientConfig: rest.TLSClientConfig{CAData: s.Config.CAData}}
 	}
 	limited, reader := token("limited"), token("reader")
 	kube("create", "rolebinding", "limited", "--clusterrole=admin", "--serviceaccount=default:limited")
@@ -242,7 +247,8 @@ func (s *Server) nodeAPI(t *testing.T) {
 			t.Errorf("node's API, %s: %d %.200s, want %d", tc.name, code, said, tc.code)
 		}
 	}
-	for _, path := range []string{"/logs/../../../../../etc/passwd", "/logs/..%2f..%2f..%2f..%2fetc/passwd", "/containerLogs/default/..%2f../x", "/exec/..%2f..%2fetc/passwd/x?command=id&output=1"} {
+	for _, path := range []string{"/logs/../../../../../etc/passwd", "/logs/..%2f..%2f..%2f..%2fetc/passwd",
+		"/containerLogs/default/..%2f../x", "/exec/..%2f..%2fetc/passwd/x?command=id&output=1"} {
 		if code, said := ask(s.Config, path); code == http.StatusOK || strings.Contains(said, "root:") {
 			t.Errorf("node's API, %s: %d %.200s", path, code, said)
 		}

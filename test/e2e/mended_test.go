@@ -14,10 +14,10 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// TestNetworkIsMended: RS-09, the firewall table, the bridge and pods' devices are taken away under running pods, with the server up and
-// with the server killed: host ports, pods among one another and the way to service kubernetes work again by themselves, in the pods
-// that ran all the while. With the server up it is the kernel's notice that has it look: how long it took is told, not judged.
-// ATTACK C19, C20.
+// TestNetworkIsMended: RS-09, the firewall table, the bridge and pods' devices are taken away under running pods, with
+// the server up and with the server killed: host ports, pods among one another and the way to service kubernetes work
+// again by themselves, in the pods that ran all the while. With the server up it is the kernel's notice that has it
+// look: how long it took is told, not judged. ATTACK C19, C20.
 func TestNetworkIsMended(t *testing.T) {
 	t.Parallel()
 	s := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.78.0/24", "--bind-address", "127.0.0.1"}})
@@ -47,9 +47,13 @@ spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
 				t.Fatalf("RS-09 %s: host port %s:%s gives %q (%v)\n%s", after, host, port, got, err, s.LogTail(20))
 			}
 		}
-		k.says("other", "c", "for i in $(seq 20); do wget -qO- http://"+web.Status.PodIP+":8080/hostname && break; sleep 1; done", "web")
-		k.says("other", "c", "for i in $(seq 20); do nc -w 1 10.98.78.1 443 </dev/null >/dev/null && echo open && break; sleep 1; done", "open")
-		if p := k.Get("web"); p.UID != web.UID || p.Status.PodIP != web.Status.PodIP || p.Status.ContainerStatuses[0].RestartCount != 0 {
+		k.says("other", "c", "for i in $(seq 20); do wget -qO- http://"+web.Status.PodIP+
+			":8080/hostname && break; sleep 1; done", "web")
+		k.says("other", "c",
+			"for i in $(seq 20); do nc -w 1 10.98.78.1 443 </dev/null >/dev/null && echo open && break; sleep 1; done",
+			"open")
+		if p := k.Get("web"); p.UID != web.UID || p.Status.PodIP != web.Status.PodIP ||
+			p.Status.ContainerStatuses[0].RestartCount != 0 {
 			t.Errorf("RS-09 %s: the pod is %s now, before %s", after, facts(p), facts(web))
 		}
 	}
@@ -60,7 +64,8 @@ spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
 		since := time.Now()
 		damage()
 		works(what)
-		t.Logf("%s: everything works again, and was asked for, after %s", what, time.Since(since).Round(time.Millisecond))
+		t.Logf("%s: everything works again, and was asked for, after %s", what,
+			time.Since(since).Round(time.Millisecond))
 		k.restored(what, before)
 	}
 	table := func() {
@@ -101,7 +106,8 @@ func (k *kit) restored(what string, after int) {
 		for line := range strings.Lines(k.Log()[after:]) {
 			early = early || strings.Contains(line, "cannot be repaired")
 			restored := strings.Contains(line, "parts of the pod network were missing and have been restored")
-			if restored && (strings.Contains(line, "trigger=notice") || early && strings.Contains(line, "trigger=retry")) {
+			if restored && (strings.Contains(line, "trigger=notice") ||
+				early && strings.Contains(line, "trigger=retry")) {
 				return
 			}
 		}
@@ -109,8 +115,8 @@ func (k *kit) restored(what string, after int) {
 	k.t.Errorf("RS-09 %s: no notice of it had the server look:\n%s", what, k.LogTail(20))
 }
 
-// fetchUntil fetches until the answer is the one that is wanted, each time on a connection of its own. While the pod network is not there,
-// somebody outside the machine may answer.
+// fetchUntil fetches until the answer is the one that is wanted, each time on a connection of its own. While the pod
+// network is not there, somebody outside the machine may answer.
 func fetchUntil(ctx context.Context, url, want string) (got string, err error) {
 	for ctx.Err() == nil {
 		if got, err = fetch(ctx, url); err == nil && got == want {

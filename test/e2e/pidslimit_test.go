@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestMaxPIDs: RS-05 (ATTACK B7), EC-19: a pod, a debug container and an image exec have no more processes than the node's flags say.
+// TestMaxPIDs: RS-05 (ATTACK B7), EC-19: a pod, a debug container and an image exec have no more processes than the
+// node's flags say.
 func TestMaxPIDs(t *testing.T) {
 	t.Parallel()
 	needV1(t)
@@ -21,7 +22,8 @@ func TestMaxPIDs(t *testing.T) {
 		t.Errorf("pids.max of the pod is %s", got)
 	}
 	// The shell of busybox ends when it cannot fork.
-	out, _, _ := k.exec("app", "main", "sh", "-c", "(for i in $(seq 300); do sleep 1234 >/dev/null 2>&1 & done) 2>&1; true")
+	out, _,
+		_ := k.exec("app", "main", "sh", "-c", "(for i in $(seq 300); do sleep 1234 >/dev/null 2>&1 & done) 2>&1; true")
 	if !strings.Contains(out, "can't fork") {
 		t.Errorf("300 processes in a pod of 150: %q", out)
 	}
@@ -43,15 +45,16 @@ func TestMaxPIDs(t *testing.T) {
 	}
 }
 
-// TestForks: RS-05 (ATTACK B7): thousands of forks in a debug container, or in an image exec, of a server that was told nothing end at its
-// limit, and the containers beside them go on.
+// TestForks: RS-05 (ATTACK B7): thousands of forks in a debug container, or in an image exec, of a server that was told
+// nothing end at its limit, and the containers beside them go on.
 func TestForks(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	k.up(`{metadata: {name: app}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
 	before := facts(k.Get("app"))
 	const limit = 1024
-	// On cgroup v1 the limit comes right after the start. Where no process can be made, only what the shell does itself goes on.
+	// On cgroup v1 the limit comes right after the start. Where no process can be made, only what the shell does itself
+	// goes on.
 	script := `d=/sys/fs/cgroup/pids; [ -e $d/pids.max ] || d=/sys/fs/cgroup
 for i in $(seq 600); do read max < $d/pids.max; [ $max = max ] || break; sleep 0.1; done
 (for i in $(seq 3000); do sleep 1234 >/dev/null 2>&1 & done) 2>&1

@@ -38,8 +38,9 @@ func (k *kit) awaitRange(name string, want metav1.ConditionStatus) {
 	}
 }
 
-// WL-25, WL-12: services in a further range of addresses are reached as all others, from pods, from the machine and by node ports, also
-// after the server was killed; who sends to an address there that no service has is refused; the range goes when its last service has.
+// WL-25, WL-12: services in a further range of addresses are reached as all others, from pods, from the machine and by
+// node ports, also after the server was killed; who sends to an address there that no service has is refused; the range
+// goes when its last service has.
 func TestServiceRange(t *testing.T) {
 	t.Parallel()
 	srv := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.87.0/24"}})
@@ -49,8 +50,9 @@ func TestServiceRange(t *testing.T) {
 metadata: {name: host}
 spec: {hostNetwork: true, containers: [{name: c, command: [sh, -c, IDLE]}]}
 `)
-	_, err := k.Client.NetworkingV1().ServiceCIDRs().Create(k.ctx(), &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "further"},
-		Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"203.0.113.0/28"}}}, metav1.CreateOptions{})
+	_, err := k.Client.NetworkingV1().ServiceCIDRs().Create(k.ctx(),
+		&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "further"},
+			Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"203.0.113.0/28"}}}, metav1.CreateOptions{})
 	k.must(err)
 	k.awaitRange("further", metav1.ConditionTrue)
 	nobody := "timeout 5 wget -qO- http://203.0.113.9/ 2>&1 | grep -o refused"

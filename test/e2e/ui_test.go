@@ -17,9 +17,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// UI-02 UI-03 UI-05: `wherry ui` prints a link that signs in once; by it a browser lists pods, watches one come up, reads its
-// log and runs a command in it, with the rights of the kubeconfig and the server's own words where those end. It ends well
-// while a watch is open.
+// UI-02 UI-03 UI-05: `wherry ui` prints a link that signs in once; by it a browser lists pods, watches one come up,
+// reads its log and runs a command in it, with the rights of the kubeconfig and the server's own words where those end.
+// It ends well while a watch is open.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -29,7 +29,8 @@ func TestUI(t *testing.T) {
 	link, cmd := k.Open()
 	b := Follow(t, link)
 	stranger := &Browser{T: t, Base: b.Base}
-	if text := stranger.Text(http.StatusForbidden, "GET", strings.TrimPrefix(link, b.Base), ""); !strings.Contains(text, "has been used") {
+	if text := stranger.Text(http.StatusForbidden, "GET", strings.TrimPrefix(link, b.Base), ""); !strings.Contains(text,
+		"has been used") {
 		t.Errorf("the link, again: %s", text)
 	}
 	stranger.Text(http.StatusUnauthorized, "GET", "/ui/k8s/api/v1/pods", "")
@@ -49,7 +50,8 @@ func TestUI(t *testing.T) {
 	if line != "hello\n" {
 		t.Errorf("the log: %q, %v", line, err)
 	}
-	for path, says := range map[string]string{pods + "?watch=true": `{"type":"ADDED",`, pods + "/web/log?follow=true": "hello\n"} {
+	for path, says := range map[string]string{pods + "?watch=true": `{"type":"ADDED",`,
+		pods + "/web/log?follow=true": "hello\n"} {
 		socket := b.Socket(path) // a browser has six connections for what is not one
 		_, text, err := socket.ReadMessage()
 		for err == nil && len(text) == 0 { // as a log begins
@@ -66,7 +68,8 @@ func TestUI(t *testing.T) {
 	b.Text(http.StatusForbidden, "GET", pods+"/web/proxy/", "")
 
 	file := filepath.Join(t.TempDir(), "jane.yaml")
-	k.told("kubeconfig", "--user", "jane", "--group", k.Namespace+"-lookers", "--ttl", "1h", "--server", k.Config.Host, "-o", file)
+	k.told("kubeconfig", "--user", "jane", "--group", k.Namespace+"-lookers", "--ttl", "1h", "--server", k.Config.Host,
+		"-o", file)
 	k.Kubectl("create", "rolebinding", "lookers", "--clusterrole", "view", "--group", k.Namespace+"-lookers")
 	janes, janesCmd := k.Open("--kubeconfig", file)
 	jane := Follow(t, janes)
@@ -85,8 +88,8 @@ func TestUI(t *testing.T) {
 	janesCmd.Interrupt(syscall.SIGINT)
 }
 
-// UI-02 UI-03 UI-05: `wherry server --ui` serves the page on its own port, to those who have a token and as them; a shell ends
-// with its session. A page of `wherry ui` comes through a restart of the server.
+// UI-02 UI-03 UI-05: `wherry server --ui` serves the page on its own port, to those who have a token and as them; a
+// shell ends with its session. A page of `wherry ui` comes through a restart of the server.
 func TestUIOfServer(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
@@ -116,13 +119,15 @@ func TestUIOfServer(t *testing.T) {
 	if line != "hello\n" {
 		t.Errorf("the log: %q, %v", line, err)
 	}
-	if text := b.Text(http.StatusForbidden, "GET", "/ui/k8s/api/v1/nodes", ""); !strings.Contains(text, `User \"`+who+`\" cannot list resource \"nodes\"`) {
+	if text := b.Text(http.StatusForbidden, "GET", "/ui/k8s/api/v1/nodes", ""); !strings.Contains(text,
+		`User \"`+who+`\" cannot list resource \"nodes\"`) {
 		t.Error(text)
 	}
 	if out := b.Exec(k.Namespace, "web", "echo", "there"); out != "there\n" {
 		t.Errorf("a command printed %q", out)
 	}
-	if text, err := srv.Wherry(k.ctx(), "audit", "--user", who).CombinedOutput(); err != nil || !strings.Contains(string(text), "web") {
+	if text, err := srv.Wherry(k.ctx(), "audit", "--user", who).CombinedOutput(); err != nil ||
+		!strings.Contains(string(text), "web") {
 		t.Errorf("the record of what the page did: %v: %s", err, text)
 	}
 	shell := b.Shell(k.Namespace, "web", "sh")

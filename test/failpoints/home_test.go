@@ -29,16 +29,19 @@ import (
 func (l *life) furnish(ctx context.Context) error {
 	meta, selector := metav1.ObjectMeta{Name: l.name}, map[string]string{"app": l.name}
 	core := l.srv.Client.CoreV1()
-	_, cerr := core.PersistentVolumeClaims(namespace).Create(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
-	}}, metav1.CreateOptions{})
+	_, cerr := core.PersistentVolumeClaims(namespace).Create(ctx,
+		&corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
+		}}, metav1.CreateOptions{})
 	_, serr := core.Services(namespace).Create(ctx, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 		Selector: selector, Ports: []corev1.ServicePort{{Port: 7000}},
 	}}, metav1.CreateOptions{})
-	_, perr := l.srv.Client.NetworkingV1().NetworkPolicies(namespace).Create(ctx, &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
-		PodSelector: metav1.LabelSelector{MatchLabels: selector}, Ingress: []networkingv1.NetworkPolicyIngressRule{{}},
-	}}, metav1.CreateOptions{})
+	_, perr := l.srv.Client.NetworkingV1().NetworkPolicies(namespace).Create(ctx,
+		&networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: selector},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{}},
+		}}, metav1.CreateOptions{})
 	for _, err := range []error{cerr, serr, perr} {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -62,7 +65,8 @@ func (l *life) forget(ctx context.Context) error {
 	return nil
 }
 
-// volumeGone waits until nothing is left of the claim, its volume and the volume's folder. Nobody tells when a folder goes.
+// volumeGone waits until nothing is left of the claim, its volume and the volume's folder. Nobody tells when a folder
+// goes.
 func (l *life) volumeGone(ctx context.Context) error {
 	for {
 		var left []string
@@ -113,7 +117,8 @@ func (l *life) served(ctx context.Context) error {
 		return err
 	}
 	for { // a failure has the rules written again after a while
-		conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(s.Spec.ClusterIP, "7000"))
+		conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp",
+			net.JoinHostPort(s.Spec.ClusterIP, "7000"))
 		if err == nil {
 			return conn.Close()
 		}

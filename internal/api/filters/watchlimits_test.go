@@ -37,7 +37,8 @@ func limiting(t *testing.T, l *watchLimits, who user.Info, verb string, next htt
 	}
 	l.codecs = s.Codecs
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		ctx := request.WithRequestInfo(req.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: verb, APIVersion: "v1", Resource: "pods"})
+		ctx := request.WithRequestInfo(req.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: verb,
+			APIVersion: "v1", Resource: "pods"})
 		l.hold(next).ServeHTTP(w, req.WithContext(request.WithUser(ctx, who)))
 	})
 }
@@ -46,7 +47,8 @@ func limiting(t *testing.T, l *watchLimits, who user.Info, verb string, next htt
 // ATTACK B6.
 func TestStalledWatch(t *testing.T) {
 	ended := make(chan error, 1)
-	server := limited(t, &watchLimits{patience: 50 * time.Millisecond, open: tally{}}, &user.DefaultInfo{Name: "jane"}, "watch",
+	server := limited(t, &watchLimits{patience: 50 * time.Millisecond, open: tally{}}, &user.DefaultInfo{Name: "jane"},
+		"watch",
 		func(w http.ResponseWriter, _ *http.Request) {
 			for piece := make([]byte, 256<<10); ; {
 				if _, err := w.Write(piece); err != nil {
@@ -76,7 +78,8 @@ func TestQuietWatch(t *testing.T) {
 		t.Run(fmt.Sprint("HTTP/", major), func(t *testing.T) {
 			more := make(chan struct{})
 			server := httptest.NewUnstartedServer(nil)
-			server.Config.Handler = limiting(t, &watchLimits{patience: patience, open: map[string]int{}}, &user.DefaultInfo{Name: "jane"}, "watch",
+			server.Config.Handler = limiting(t, &watchLimits{patience: patience, open: map[string]int{}},
+				&user.DefaultInfo{Name: "jane"}, "watch",
 				func(w http.ResponseWriter, _ *http.Request) {
 					for range 2 {
 						_, _ = io.WriteString(w, "event\n")
@@ -147,7 +150,8 @@ func TestWatchesPerUser(t *testing.T) {
 	}
 	open(jane)
 	open(jane)
-	if code, said := ask(jane); code != http.StatusTooManyRequests || !strings.Contains(said, `user \"jane\" has 2 open watches`) {
+	if code, said := ask(jane); code != http.StatusTooManyRequests ||
+		!strings.Contains(said, `user \"jane\" has 2 open watches`) {
 		t.Errorf("%d %s", code, said)
 	}
 	open(limited(t, l, &user.DefaultInfo{Name: "joe"}, "watch", next))

@@ -62,7 +62,8 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("after a release: %v, %v", ip, err)
 	}
 	for _, outside := range []string{"10.1.0.9", "10.1.0.0", "10.1.0.7"} {
-		if _, err := a.take(netip.MustParseAddr(outside), anyone); err == nil || !strings.Contains(err.Error(), "valid IPs is 10.1.0.0/29") {
+		if _, err := a.take(netip.MustParseAddr(outside), anyone); err == nil ||
+			!strings.Contains(err.Error(), "valid IPs is 10.1.0.0/29") {
 			t.Errorf("%s, an address outside the range: %v", outside, err)
 		}
 	}
@@ -102,10 +103,12 @@ func TestFurtherRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := takeAll(a)
-	if len(got) != 6 || slices.ContainsFunc(got[:5], func(s string) bool { return !strings.HasPrefix(s, "10.1.") }) || got[5] != "10.2.0.1" {
+	if len(got) != 6 || slices.ContainsFunc(got[:5], func(s string) bool { return !strings.HasPrefix(s, "10.1.") }) ||
+		got[5] != "10.2.0.1" {
 		t.Errorf("taken: %v", got)
 	}
-	if _, err := a.take(netip.Addr{}, anyone); err == nil || !strings.Contains(err.Error(), "ranges 10.1.0.0/29, 10.2.0.0/30 are full") {
+	if _, err := a.take(netip.Addr{}, anyone); err == nil ||
+		!strings.Contains(err.Error(), "ranges 10.1.0.0/29, 10.2.0.0/30 are full") {
 		t.Errorf("%v", err)
 	}
 
@@ -120,7 +123,8 @@ func TestFurtherRanges(t *testing.T) {
 	if ip, err := a.take(netip.Addr{}, anyone); err == nil {
 		t.Errorf("%s of a range that is leaving", ip)
 	}
-	if _, err := a.take(netip.MustParseAddr("10.2.0.1"), anyone); err == nil || strings.Contains(err.Error(), "10.2.0.0/30") {
+	if _, err := a.take(netip.MustParseAddr("10.2.0.1"), anyone); err == nil ||
+		strings.Contains(err.Error(), "10.2.0.0/30") {
 		t.Errorf("of a range that is leaving: %v", err)
 	}
 	if needs, may := a.ReleaseRange("more"); may || needs != asked {
@@ -180,7 +184,8 @@ func TestHeldAddresses(t *testing.T) {
 	if _, err := a.hold(ranges.Object(ip, anyone), false); err != nil {
 		t.Errorf("the service's own object: %v", err)
 	}
-	if finish, err := a.hold(&networking.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, false); finish != nil || err != nil {
+	if finish, err := a.hold(&networking.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, false); finish != nil ||
+		err != nil {
 		t.Error("what is no address is left to validation")
 	}
 }
@@ -190,7 +195,8 @@ func TestHeldAddresses(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	a := addressesOf(t, "10.1.0.0/24")
 	service := func(name, ip string) corev1.Service {
-		return corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip}}
+		return corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+			Spec: corev1.ServiceSpec{ClusterIP: ip}}
 	}
 	object := func(ip, name string) networking.IPAddress {
 		return *ranges.Object(netip.MustParseAddr(ip), Owner{Namespace: "ns", Name: name})
@@ -198,16 +204,18 @@ func TestTakenOver(t *testing.T) {
 	early := service("early", "10.1.0.5")
 	early.UID = "early"
 	a.hasMoved(&early, true) // deleted since the services were read
-	a.Load([]corev1.Service{early, service("right", "10.1.0.2"), service("without", "10.1.0.3"), service("wrong", "10.1.0.4"), service("headless", "None"),
-		service("twin", "10.1.0.2")})
+	a.Load([]corev1.Service{early, service("right", "10.1.0.2"), service("without", "10.1.0.3"),
+		service("wrong", "10.1.0.4"), service("headless", "None"), service("twin", "10.1.0.2")})
 	foreign := object("10.1.0.6", "x")
 	foreign.Labels = nil
-	astray := a.LoadObjects([]networking.IPAddress{object("10.1.0.2", "right"), object("10.1.0.4", "right"), object("10.1.0.5", "gone"), foreign,
+	astray := a.LoadObjects([]networking.IPAddress{object("10.1.0.2", "right"), object("10.1.0.4", "right"),
+		object("10.1.0.5", "gone"), foreign,
 		{ObjectMeta: metav1.ObjectMeta{Name: "x"}}})
 	if got := fmt.Sprint(astray); got != "[10.1.0.3 10.1.0.4 10.1.0.5]" {
 		t.Errorf("astray: %s", got)
 	}
-	for ip, want := range map[string]bool{"10.1.0.2": false, "10.1.0.3": false, "10.1.0.4": false, "10.1.0.5": true, "10.1.0.6": false} {
+	for ip, want := range map[string]bool{"10.1.0.2": false, "10.1.0.3": false, "10.1.0.4": false, "10.1.0.5": true,
+		"10.1.0.6": false} {
 		if _, err := a.take(netip.MustParseAddr(ip), anyone); (err == nil) != want {
 			t.Errorf("%s is free: %v, want %v", ip, err == nil, want)
 		}
@@ -258,7 +266,8 @@ func TestAddressesRacing(t *testing.T) {
 func TestMoves(t *testing.T) {
 	a := addressesOf(t, "10.1.0.0/24")
 	version := func(v, ip string) *corev1.Service {
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "u", ResourceVersion: v}, Spec: corev1.ServiceSpec{ClusterIP: ip}}
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "u", ResourceVersion: v},
+			Spec: corev1.ServiceSpec{ClusterIP: ip}}
 		if ip == "" {
 			s.Spec.Type = corev1.ServiceTypeExternalName
 		}

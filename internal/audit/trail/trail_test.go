@@ -30,9 +30,10 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 func event(n int, changes ...func(*auditv1.Event)) *auditv1.Event {
 	at := noon.Add(time.Duration(n) * time.Second)
 	e := &auditv1.Event{
-		AuditID: types.UID(fmt.Sprint("id-", n)), Stage: auditv1.StageResponseComplete, Level: auditv1.LevelMetadata, Verb: "create",
-		RequestURI: "/api/v1/namespaces/shop/pods", User: authnv1.UserInfo{Username: "jane"},
-		ObjectRef:                &auditv1.ObjectReference{Resource: "pods", Namespace: "shop", Name: "web", APIVersion: "v1"},
+		AuditID: types.UID(fmt.Sprint("id-", n)), Stage: auditv1.StageResponseComplete, Level: auditv1.LevelMetadata,
+		Verb: "create", RequestURI: "/api/v1/namespaces/shop/pods", User: authnv1.UserInfo{Username: "jane"},
+		ObjectRef: &auditv1.ObjectReference{Resource: "pods", Namespace: "shop", Name: "web",
+			APIVersion: "v1"},
 		ResponseStatus:           &metav1.Status{Code: 201},
 		RequestReceivedTimestamp: metav1.NewMicroTime(at), StageTimestamp: metav1.NewMicroTime(at),
 	}
@@ -71,7 +72,8 @@ func zipped(t testing.TB, text string) string {
 	return b.String()
 }
 
-// TestRead proves that a log is read with what it was rotated into, in order, and that what cannot be read costs no more than itself.
+// TestRead proves that a log is read with what it was rotated into, in order, and that what cannot be read costs no
+// more than itself.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
@@ -92,7 +94,8 @@ func TestRead(t *testing.T) {
 	for _, f := range files {
 		names = append(names, filepath.Base(f))
 	}
-	want := []string{"audit-2026-03-01T00-00-00.000.log.gz", "audit-2026-03-02T00-00-00.000.log", "audit-2026-03-03T00-00-00.000.log.gz", "audit.log"}
+	want := []string{"audit-2026-03-01T00-00-00.000.log.gz", "audit-2026-03-02T00-00-00.000.log",
+		"audit-2026-03-03T00-00-00.000.log.gz", "audit.log"}
 	if !slices.Equal(names, want) {
 		t.Fatalf("files %v\nwant %v", names, want)
 	}
@@ -154,21 +157,23 @@ func TestFilter(t *testing.T) {
 			e.ObjectRef.Name = ""
 			e.Annotations = map[string]string{GeneratedName: "web-x1"}
 		}), true},
-		"no object":               {Filter{Resource: "pods"}, event(1, func(e *auditv1.Event) { e.ObjectRef = nil }), false},
-		"user":                    {Filter{Users: []string{"joe", "jane"}}, jane, true},
-		"another user":            {Filter{Users: []string{"joe"}}, jane, false},
-		"impersonated":            {Filter{Users: []string{"joe"}}, event(1, as("joe")), true},
-		"who impersonates":        {Filter{Users: []string{"jane"}}, event(1, as("joe")), true},
-		"verb":                    {Filter{Verbs: []string{"create"}}, jane, true},
-		"another verb":            {Filter{Verbs: []string{"delete", "get"}}, jane, false},
-		"since":                   {Filter{Since: noon.Add(10 * time.Second)}, jane, true},
-		"before":                  {Filter{Since: noon.Add(11 * time.Second)}, jane, false},
-		"refused":                 {Filter{Refused: true}, event(1, code(403)), true},
-		"unknown client":          {Filter{Refused: true}, event(1, code(401)), true},
-		"not refused":             {Filter{Refused: true}, event(1, code(404)), false},
-		"failed":                  {Filter{Failed: true}, event(1, code(404)), true},
-		"went well":               {Filter{Failed: true}, jane, false},
-		"no answer, none refused": {Filter{Refused: true}, event(1, func(e *auditv1.Event) { e.ResponseStatus = nil }), false},
+		"no object": {Filter{Resource: "pods"}, event(1, func(e *auditv1.Event) { e.ObjectRef = nil }),
+			false},
+		"user":             {Filter{Users: []string{"joe", "jane"}}, jane, true},
+		"another user":     {Filter{Users: []string{"joe"}}, jane, false},
+		"impersonated":     {Filter{Users: []string{"joe"}}, event(1, as("joe")), true},
+		"who impersonates": {Filter{Users: []string{"jane"}}, event(1, as("joe")), true},
+		"verb":             {Filter{Verbs: []string{"create"}}, jane, true},
+		"another verb":     {Filter{Verbs: []string{"delete", "get"}}, jane, false},
+		"since":            {Filter{Since: noon.Add(10 * time.Second)}, jane, true},
+		"before":           {Filter{Since: noon.Add(11 * time.Second)}, jane, false},
+		"refused":          {Filter{Refused: true}, event(1, code(403)), true},
+		"unknown client":   {Filter{Refused: true}, event(1, code(401)), true},
+		"not refused":      {Filter{Refused: true}, event(1, code(404)), false},
+		"failed":           {Filter{Failed: true}, event(1, code(404)), true},
+		"went well":        {Filter{Failed: true}, jane, false},
+		"no answer, none refused": {Filter{Refused: true}, event(1, func(e *auditv1.Event) { e.ResponseStatus = nil }),
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.filter.Takes(tc.event); got != tc.want {
@@ -211,43 +216,66 @@ func TestSay(t *testing.T) {
 	}{
 		"create": {event(1), "create pods/web", "201"},
 		"dry":    {event(1, uri("/api/v1/namespaces/shop/pods?dryRun=All")), "create pods/web (dry run)", "201"},
-		"group":  {event(1, verb("delete"), object("rbac.authorization.k8s.io", "roles", "r"), answer(200)), "delete roles.rbac.authorization.k8s.io/r", "200"},
-		"all of": {event(1, verb("deletecollection"), object("", "pods", ""), uri("/api/v1/pods?labelSelector=a%3Db")), "delete all pods with labels a=b", "201"},
+		"group": {event(1, verb("delete"), object("rbac.authorization.k8s.io", "roles", "r"), answer(200)),
+			"delete roles.rbac.authorization.k8s.io/r", "200"},
+		"all of": {event(1, verb("deletecollection"), object("", "pods", ""), uri("/api/v1/pods?labelSelector=a%3Db")),
+			"delete all pods with labels a=b", "201"},
 		"status": {event(1, verb("patch"), on("status")), "patch status of pods/web", "201"},
 		"exec": {event(1, on("exec"), answer(101), took(65*time.Second), uri("/x?command=sh&command=-c&command=echo+a"),
-			notes("kind", "Exec", "container", "main", "command", `["sh","-c","echo a"]`, "exit-code", "3")), "exec in pods/web -c main: sh -c 'echo a'", "101 exit 3 after 1m5s"},
+			notes("kind", "Exec", "container", "main", "command", `["sh","-c","echo a"]`, "exit-code", "3")),
+			"exec in pods/web -c main: sh -c 'echo a'", "101 exit 3 after 1m5s"},
 		"exec refused": {event(1, on("exec"), uri("/x?container=main&command=id"), func(e *auditv1.Event) {
 			e.ResponseStatus = &metav1.Status{Code: 403, Reason: "Forbidden", Message: "no"}
 		}), "exec in pods/web -c main: id", "403 Forbidden"},
-		"exec goes on": {event(1, on("exec"), answer(101), func(e *auditv1.Event) { e.Stage = auditv1.StageResponseStarted }), "exec in pods/web", "101 open"},
-		"debug session": {event(1, on("exec"), answer(101), notes("kind", "EphemeralContainer", "container", "debug", "image", "busybox", "target", "main", "run", "2", "command", `["sh"]`)),
+		"exec goes on": {event(1, on("exec"), answer(101),
+			func(e *auditv1.Event) { e.Stage = auditv1.StageResponseStarted }), "exec in pods/web", "101 open"},
+		"debug session": {event(1, on("exec"), answer(101), notes("kind", "EphemeralContainer", "container", "debug",
+			"image", "busybox", "target", "main", "run", "2", "command", `["sh"]`)),
 			"debug pods/web: container debug of image busybox, target main, run 2: sh", "101"},
-		"debug session refused": {event(1, on("exec"), answer(403), uri("/x?ephemeralContainerName=d&ephemeralContainerImage=evil&ephemeralContainerTarget=main&command=sh")),
+		"debug session refused": {event(1, on("exec"), answer(403),
+			uri("/x?ephemeralContainerName=d&ephemeralContainerImage=evil&ephemeralContainerTarget=main&command=sh")),
 			"debug pods/web: container d of image evil, target main: sh", "403 Forbidden"},
-		"a dollar of a spec": {event(1, on("exec"), answer(101), notes("kind", "EphemeralContainer", "container", "d", "image", "i", "command", `["sh","-c","echo $$$$ $(A)"]`)),
+		"a dollar of a spec": {event(1, on("exec"), answer(101),
+			notes("kind", "EphemeralContainer", "container", "d", "image", "i", "command",
+				`["sh","-c","echo $$$$ $(A)"]`)),
 			"debug pods/web: container d of image i: sh -c 'echo $$ $(A)'", "101"},
-		"dollars of an exec": {event(1, on("exec"), answer(101), notes("kind", "Exec", "command", `["echo","$$"]`)), "exec in pods/web: echo '$$'", "101"},
-		"an added dollar": {event(1, verb("patch"), on("ephemeralcontainers"), answer(200), notes("added", `[{"name":"d","image":"i","command":["echo","$$$$"]}]`)),
+		"dollars of an exec": {event(1, on("exec"), answer(101), notes("kind", "Exec", "command", `["echo","$$"]`)),
+			"exec in pods/web: echo '$$'", "101"},
+		"an added dollar": {event(1, verb("patch"), on("ephemeralcontainers"), answer(200),
+			notes("added", `[{"name":"d","image":"i","command":["echo","$$$$"]}]`)),
 			"add debug container to pods/web: d of image i: echo '$$'", "200"},
-		"image exec": {event(1, on("exec"), answer(101), notes("kind", "ImageExec", "image", "tools", "writable", "true", "command", `["ls","/c"]`, "end", "Refused: no pull")),
+		"image exec": {event(1, on("exec"), answer(101), notes("kind", "ImageExec", "image", "tools", "writable",
+			"true", "command", `["ls","/c"]`, "end", "Refused: no pull")),
 			"image exec in pods/web: image tools, writable: ls /c", "101 Refused: no pull"},
-		"image exec refused": {event(1, on("exec"), answer(403), uri("/x?image=evil&command=ls&writable=true")), "image exec in pods/web: image evil, writable: ls", "403 Forbidden"},
-		"debug container": {event(1, verb("patch"), on("ephemeralcontainers"), answer(200), notes("added", `[{"name":"d","image":"busybox","target":"main","command":["sh","-i"]},{"name":"e","image":"x"}]`)),
+		"image exec refused": {event(1, on("exec"), answer(403), uri("/x?image=evil&command=ls&writable=true")),
+			"image exec in pods/web: image evil, writable: ls", "403 Forbidden"},
+		"debug container": {event(1, verb("patch"), on("ephemeralcontainers"), answer(200),
+			notes("added",
+				`[{"name":"d","image":"busybox","target":"main","command":["sh","-i"]},{"name":"e","image":"x"}]`)),
 			"add debug container to pods/web: d of image busybox, target main: sh -i; e of image x", "200"},
-		"same containers": {event(1, verb("update"), on("ephemeralcontainers")), "update ephemeralcontainers of pods/web", "201"},
-		"stop":            {event(1, verb("delete"), on("debug"), uri("/api/v1/namespaces/shop/pods/web/debug/d")), "stop debug container d of pods/web", "201"},
-		"attach":          {event(1, on("attach"), notes("container", "main")), "attach to pods/web -c main", "201"},
-		"log":             {event(1, on("log"), verb("get"), uri("/x/log?container=main&follow=true"), answer(200), took(90*time.Second)), "read the log of pods/web -c main", "200 after 1m30s"},
-		"forward":         {event(1, on("portforward")), "port-forward to pods/web", "201"},
-		"proxy":           {event(1, on("proxy"), verb("get"), uri("/api/v1/namespaces/shop/pods/web/proxy/admin?x=1")), "proxy to pods/web: get /admin", "201"},
-		"bind":            {event(1, on("binding")), "bind pods/web", "201"},
-		"evict":           {event(1, on("eviction")), "evict pods/web", "201"},
-		"token":           {event(1, object("", "serviceaccounts", "default"), on("token")), "create a token for serviceaccounts/default", "201"},
-		"no object":       {event(1, verb("put"), uri("/debug/flags/v"), func(e *auditv1.Event) { e.ObjectRef = nil }), "put /debug/flags/v", "201"},
-		"panic":           {event(1, func(e *auditv1.Event) { e.Stage = auditv1.StagePanic }), "create pods/web", "500 panic"},
-		"no terminal obeys": {event(1, on("exec"), notes("kind", "Exec", "command", `["\u001b[2Jrm","a\nb"]`), answer(101)),
+		"same containers": {event(1, verb("update"), on("ephemeralcontainers")),
+			"update ephemeralcontainers of pods/web", "201"},
+		"stop": {event(1, verb("delete"), on("debug"), uri("/api/v1/namespaces/shop/pods/web/debug/d")),
+			"stop debug container d of pods/web", "201"},
+		"attach": {event(1, on("attach"), notes("container", "main")), "attach to pods/web -c main", "201"},
+		"log": {event(1, on("log"), verb("get"), uri("/x/log?container=main&follow=true"), answer(200),
+			took(90*time.Second)), "read the log of pods/web -c main", "200 after 1m30s"},
+		"forward": {event(1, on("portforward")), "port-forward to pods/web", "201"},
+		"proxy": {event(1, on("proxy"), verb("get"), uri("/api/v1/namespaces/shop/pods/web/proxy/admin?x=1")),
+			"proxy to pods/web: get /admin", "201"},
+		"bind":  {event(1, on("binding")), "bind pods/web", "201"},
+		"evict": {event(1, on("eviction")), "evict pods/web", "201"},
+		"token": {event(1, object("", "serviceaccounts", "default"), on("token")),
+			"create a token for serviceaccounts/default", "201"},
+		"no object": {event(1, verb("put"), uri("/debug/flags/v"), func(e *auditv1.Event) { e.ObjectRef = nil }),
+			"put /debug/flags/v", "201"},
+		"panic": {event(1, func(e *auditv1.Event) { e.Stage = auditv1.StagePanic }), "create pods/web",
+			"500 panic"},
+		"no terminal obeys": {event(1, on("exec"), notes("kind", "Exec", "command", `["\u001b[2Jrm","a\nb"]`),
+			answer(101)),
 			`exec in pods/web: '\x1b[2Jrm' 'a\nb'`, "101"},
-		"quotes": {event(1, on("exec"), notes("kind", "Exec", "command", `["it's",""]`), answer(101)), `exec in pods/web: 'it'\''s' ''`, "101"},
+		"quotes": {event(1, on("exec"), notes("kind", "Exec", "command", `["it's",""]`), answer(101)),
+			`exec in pods/web: 'it'\''s' ''`, "101"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Say(tc.event)
@@ -257,7 +285,8 @@ func TestSay(t *testing.T) {
 		})
 	}
 	if got := Say(event(1, func(e *auditv1.Event) {
-		e.ResponseStatus = &metav1.Status{Code: 500, Message: `Internal error occurred: OCI runtime exec failed: exec failed: unable to start container process: exec: "ls": not found: unknown`}
+		e.ResponseStatus = &metav1.Status{Code: 500,
+			Message: `Internal error occurred: OCI runtime exec failed: exec failed: unable to start container process: exec: "ls": not found: unknown`}
 	})).Message; got != `exec: "ls": not found` {
 		t.Error(got)
 	}
@@ -301,7 +330,8 @@ func TestFollow(t *testing.T) {
 	defer cancel()
 	ids, ready, done := make(chan string, 10), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- Follow(ctx, path, Filter{}, func(e Event) error { ids <- string(e.AuditID); return nil }, func() { close(ready) })
+		done <- Follow(ctx, path, Filter{}, func(e Event) error { ids <- string(e.AuditID); return nil },
+			func() { close(ready) })
 	}()
 	<-ready
 	expect := func(want string) {

@@ -139,7 +139,8 @@ func tree(t *testing.T) (dir string, want map[string][]byte) {
 	t.Helper()
 	dir, want = t.TempDir(), map[string][]byte{}
 	r := rand.NewChaCha8([32]byte{7})
-	for name, size := range map[string]int{"a": 10, "b/large": 700_000, "b/z": 513, "b-c": 0, "c/d/large": 300_000, "c/d/m": 1, "zz": 70_000} {
+	for name, size := range map[string]int{"a": 10, "b/large": 700_000, "b/z": 513, "b-c": 0, "c/d/large": 300_000,
+		"c/d/m": 1, "zz": 70_000} {
 		text := make([]byte, size)
 		_, _ = r.Read(text)
 		file := filepath.Join(dir, name)
@@ -165,7 +166,8 @@ func check(t *testing.T, f *far, want map[string][]byte) {
 	}
 }
 
-// DA-09: wherever the line is cut, and wherever again, what comes in the end is what was to come, and little comes twice.
+// DA-09: wherever the line is cut, and wherever again, what comes in the end is what was to come, and little comes
+// twice.
 func TestSendGoesOn(t *testing.T) {
 	dir, want := tree(t)
 	var total int64
@@ -257,8 +259,8 @@ func TestSendAgain(t *testing.T) {
 // What the other side says it has is not believed: a sum is compared, and more than there can be ends the copy.
 func TestSendLies(t *testing.T) {
 	zeros := strings.Repeat("0", 64)
-	for lie, says := range map[string]string{"whole 700000 " + zeros: "", "part 5 " + zeros: "", "part 700001 " + zeros: "has 700001 bytes of 700000",
-		"whole 5 " + zeros: "has 5 bytes"} {
+	for lie, says := range map[string]string{"whole 700000 " + zeros: "", "part 5 " + zeros: "",
+		"part 700001 " + zeros: "has 700001 bytes of 700000", "whole 5 " + zeros: "has 5 bytes"} {
 		dir, want := tree(t)
 		s, f := NewSender(dir), newFar()
 		if _, there := over(t, s, f, 500_000); there == nil {
@@ -274,7 +276,8 @@ func TestSendLies(t *testing.T) {
 	}
 }
 
-// A copy that is called off, or whose file cannot be read to its end, says so to the other side, which keeps nothing then.
+// A copy that is called off, or whose file cannot be read to its end, says so to the other side, which keeps nothing
+// then.
 func TestSendCallsOff(t *testing.T) {
 	dir, _ := tree(t)
 	for what, c := range map[string]struct {
@@ -328,7 +331,8 @@ func FuzzHeard(f *testing.F) {
 		go func() { _, err := leg.Write(said); done <- err }()
 		select {
 		case err := <-done:
-			if err == nil && s.there("file") && !bytes.Contains(said, []byte("at 1 ")) && !bytes.Contains(said, []byte("at +1 ")) &&
+			if err == nil && s.there("file") && !bytes.Contains(said, []byte("at 1 ")) &&
+				!bytes.Contains(said, []byte("at +1 ")) &&
 				!bytes.Contains(said, []byte("at 0")) {
 				t.Error("a file is there of which nobody has said so")
 			}

@@ -30,8 +30,8 @@ var (
 	schemaPods = schema.GroupResource{Resource: "pods"}
 )
 
-// DA-09: of what ends a copy in its middle, it is gone on after what may pass and after nothing else, and not for ever; what is told
-// in the end is what came first.
+// DA-09: of what ends a copy in its middle, it is gone on after what may pass and after nothing else, and not for ever;
+// what is told in the end is what came first.
 func TestPersist(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	away := apierrors.NewServiceUnavailable("the agent is not ready")
@@ -53,14 +53,15 @@ func TestPersist(t *testing.T) {
 				u := cutInTheMiddle(t)
 				defer u.Close()
 				tries, began := 0, time.Now()
-				err := (&cpFlags{}).persist(t.Context(), io.Discard, func() string { return u.Reached().String() }, func(after string) error {
-					if (after != "") != (tries > 0) {
-						t.Errorf("attempt %d is for what comes after %q", tries, after)
-					}
-					end := c.ends[min(tries, len(c.ends)-1)]
-					tries++
-					return end
-				})
+				err := (&cpFlags{}).persist(t.Context(), io.Discard, func() string { return u.Reached().String() },
+					func(after string) error {
+						if (after != "") != (tries > 0) {
+							t.Errorf("attempt %d is for what comes after %q", tries, after)
+						}
+						end := c.ends[min(tries, len(c.ends)-1)]
+						tries++
+						return end
+					})
 				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v, want %q", err, c.says)
 				}
@@ -99,9 +100,11 @@ func TestOnce(t *testing.T) {
 				}
 				return 0, c.end
 			}}
-			err = (&cpFlags{}).once(t.Context(), o, ask.Archive{}, io.Discard, newMeter(cmdline.Terminal{Err: io.Discard}, true), u)
+			err = (&cpFlags{}).once(t.Context(), o, ask.Archive{}, io.Discard,
+				newMeter(cmdline.Terminal{Err: io.Discard}, true), u)
 			_, final := errors.AsType[final](err)
-			if final != c.final || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			if final != c.final || (err == nil) != (c.says == "") ||
+				err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, final %t", err, final)
 			}
 		})
@@ -112,7 +115,8 @@ func archiveOf(t *testing.T, name string, size int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(size), Mode: 0o600}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(size),
+		Mode: 0o600}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(make([]byte, size)); err != nil {
@@ -137,8 +141,8 @@ func cutInTheMiddle(t *testing.T) *copyfiles.Unpacker {
 	return u
 }
 
-// DA-09: a copy that is called off when its file has its name already is whole, and nobody is told otherwise; one of which
-// something is missing is not.
+// DA-09: a copy that is called off when its file has its name already is whole, and nobody is told otherwise; one of
+// which something is missing is not.
 func TestInterruptedAtTheEnd(t *testing.T) {
 	header := tar.Header{Typeflag: tar.TypeReg, Name: "core", Mode: 0o600, Size: 1000}
 	folder := tar.Header{Typeflag: tar.TypeDir, Name: "core", Mode: 0o700}
@@ -169,19 +173,22 @@ func TestInterruptedAtTheEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, interrupt := context.WithCancel(t.Context())
-			o := other{container: "main", words: "container main", run: func(ctx context.Context, t cmdline.Terminal, _ ask.Archive) (int, error) {
-				defer interrupt()
-				for block := range slices.Chunk(archive.Bytes()[:archive.Len()-c.left], 512) { // each is taken before the next one
-					if _, err := t.Out.Write(block); err != nil {
-						return 1, err
+			o := other{container: "main", words: "container main",
+				run: func(ctx context.Context, t cmdline.Terminal, _ ask.Archive) (int, error) {
+					defer interrupt()
+					// each is taken before the next one
+					for block := range slices.Chunk(archive.Bytes()[:archive.Len()-c.left], 512) {
+						if _, err := t.Out.Write(block); err != nil {
+							return 1, err
+						}
 					}
-				}
-				interrupt()
-				return 130, ctx.Err()
-			}}
+					interrupt()
+					return 130, ctx.Err()
+				}}
 			err := (&cpFlags{quiet: true}).between(ctx, cmdline.Terminal{Out: io.Discard, Err: io.Discard}, o,
 				place{pod: "web", path: "/tmp/core"}, place{path: t.TempDir()})
-			if (err == nil) != c.whole || err != nil && !strings.Contains(err.Error(), "/tmp/core was not copied completely") {
+			if (err == nil) != c.whole || err != nil && !strings.Contains(err.Error(),
+				"/tmp/core was not copied completely") {
 				t.Errorf("whole: %t, and it says %v", c.whole, err)
 			}
 		})

@@ -30,7 +30,8 @@ func file(t *testing.T) string {
 	return name
 }
 
-// An older server, of whose toolbox or API a copy that goes on is not known, is copied to as before, and nobody is told.
+// An older server, of whose toolbox or API a copy that goes on is not known, is copied to as before, and nobody is
+// told.
 func TestSendToAnOlderServer(t *testing.T) {
 	for what, refuse := range map[string]func(errs io.Writer) (int, error){
 		"its toolbox": func(errs io.Writer) (int, error) {
@@ -40,14 +41,15 @@ func TestSendToAnOlderServer(t *testing.T) {
 		"its API": func(io.Writer) (int, error) { return 1, apierrors.NewBadRequest(`"keep" is unknown`) },
 	} {
 		var came bytes.Buffer
-		o := other{container: "main", words: "container main", run: func(_ context.Context, to cmdline.Terminal, a ask.Archive) (int, error) {
-			if a.Keep != "" {
-				return refuse(to.Err)
-			}
-			came.Reset()
-			_, err := came.ReadFrom(to.In)
-			return 0, err
-		}}
+		o := other{container: "main", words: "container main",
+			run: func(_ context.Context, to cmdline.Terminal, a ask.Archive) (int, error) {
+				if a.Keep != "" {
+					return refuse(to.Err)
+				}
+				came.Reset()
+				_, err := came.ReadFrom(to.In)
+				return 0, err
+			}}
 		var errs bytes.Buffer
 		err := (&cpFlags{quiet: true}).between(t.Context(), cmdline.Terminal{Out: io.Discard, Err: &errs}, o,
 			place{path: file(t)}, place{pod: "web", path: "/tmp"})
@@ -57,8 +59,8 @@ func TestSendToAnOlderServer(t *testing.T) {
 	}
 }
 
-// DA-09: a copy into a pod goes on after a cut, to the same place, though what was a name may be a folder by now; a container that was
-// started anew is known.
+// DA-09: a copy into a pod goes on after a cut, to the same place, though what was a name may be a folder by now; a
+// container that was started anew is known.
 func TestSendAfterACut(t *testing.T) {
 	for _, into := range []string{copyfiles.IntoFolder, copyfiles.IntoName} {
 		synctest.Test(t, func(t *testing.T) {
@@ -82,7 +84,8 @@ func TestSendAfterACut(t *testing.T) {
 			var errs bytes.Buffer
 			err := (&cpFlags{quiet: true}).between(t.Context(), cmdline.Terminal{Out: io.Discard, Err: &errs}, o,
 				place{path: file(t)}, place{pod: "web", path: "/tmp/x"})
-			want := map[string]string{copyfiles.IntoFolder: "/tmp/x /tmp/x/ /tmp/x/", copyfiles.IntoName: "/tmp/x /tmp/ /tmp/"}[into]
+			want := map[string]string{copyfiles.IntoFolder: "/tmp/x /tmp/x/ /tmp/x/",
+				copyfiles.IntoName: "/tmp/x /tmp/ /tmp/"}[into]
 			if got := strings.Join(paths, " "); err != nil || got != want || len(tokens) != 1 || lives != 3 {
 				t.Errorf("%v: by %s, want %s; %d tokens, asked %d times", err, got, want, len(tokens), lives)
 			}
@@ -118,7 +121,10 @@ func TestEnded(t *testing.T) {
 
 // A folder that is named as one must be there.
 func TestSendToNoFolder(t *testing.T) {
-	o := other{container: "main", words: "container main", run: func(context.Context, cmdline.Terminal, ask.Archive) (int, error) { return notThere, nil }}
+	o := other{container: "main", words: "container main", run: func(context.Context, cmdline.Terminal,
+		ask.Archive) (int, error) {
+		return notThere, nil
+	}}
 	err := (&cpFlags{quiet: true}).between(t.Context(), cmdline.Terminal{Out: io.Discard, Err: io.Discard}, o,
 		place{path: file(t)}, place{pod: "web", path: "/no/"})
 	if err == nil || !strings.Contains(err.Error(), "container main has no folder /no/") {

@@ -94,8 +94,8 @@ func (f *Flags) Connect() (*Client, error) {
 	return made, nil
 }
 
-// toName is a kubeconfig as commands that are run elsewhere name it: by its whole path. Several of them ($KUBECONFIG) are
-// where such a command finds them, too: no flag names several.
+// toName is a kubeconfig as commands that are run elsewhere name it: by its whole path. Several of them ($KUBECONFIG)
+// are where such a command finds them, too: no flag names several.
 func toName(file string) string {
 	if file == "" || len(filepath.SplitList(file)) > 1 {
 		return ""

@@ -119,7 +119,8 @@ func TestHowSessionsEnd(t *testing.T) {
 			})
 			var out, errs bytes.Buffer
 			code, err := Request{Dial: Server{}.Dial, URL: u, Stdout: &out, Stderr: &errs}.Run(t.Context())
-			if code != c.code || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			if code != c.code || (err == nil) != (c.says == "") ||
+				err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("code %d, %v; want %d, %q", code, err, c.code, c.says)
 			}
 			if out.String() != "out" || errs.String() != "err" {
@@ -162,10 +163,12 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// A refusal is heard whole, however long, and is not asked again; what does not understand the question is asked otherwise.
+// A refusal is heard whole, however long, and is not asked again; what does not understand the question is asked
+// otherwise.
 func TestRefusals(t *testing.T) {
 	long := strings.Repeat("the image is not to be had, ", 200)
-	said, err := json.Marshal(map[string]any{"kind": "Status", "status": "Failure", "message": long, "reason": "AlreadyExists", "code": 409,
+	said, err := json.Marshal(map[string]any{"kind": "Status", "status": "Failure", "message": long,
+		"reason": "AlreadyExists", "code": 409,
 		"details": map[string]any{"causes": []any{map[string]any{"reason": "ExitCode", "message": "127"}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +213,8 @@ func TestRefusals(t *testing.T) {
 				if code != c.code || (err == nil) != c.other || err != nil && err.Error() != c.says || asked != 1 {
 					t.Errorf("code %d, %v, asked %d times", code, err, asked)
 				}
-				if refusal, ok := errors.AsType[*Refusal](err); !c.other && (!ok || !Reached(err) || (refusal.Raw != nil) != (name == "status")) {
+				if refusal, ok := errors.AsType[*Refusal](err); !c.other &&
+					(!ok || !Reached(err) || (refusal.Raw != nil) != (name == "status")) {
 					t.Errorf("%#v", err)
 				}
 			})
@@ -243,7 +247,8 @@ func tunnel(t *testing.T) string {
 	return srv.Listener.Addr().String()
 }
 
-// A server that is not there, or whose certificate is not to be trusted, was not asked; one that went away when it was asked, was.
+// A server that is not there, or whose certificate is not to be trusted, was not asked; one that went away when it was
+// asked, was.
 func TestReached(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -308,7 +313,8 @@ func TestNotes(t *testing.T) {
 		tell(t, c, streams.Status, success)
 	})
 	var notes []string
-	code, err := Request{Dial: Server{Note: func(text string) { notes = append(notes, text) }}.Dial, URL: u, Stdout: io.Discard}.Run(t.Context())
+	code, err := Request{Dial: Server{Note: func(text string) { notes = append(notes, text) }}.Dial, URL: u,
+		Stdout: io.Discard}.Run(t.Context())
 	if code != 0 || err != nil || len(notes) != 1 || notes[0] != "none is joined [2J" {
 		t.Errorf("code %d, %v, %q", code, err, notes)
 	}
@@ -336,7 +342,8 @@ func TestSizes(t *testing.T) {
 
 // FuzzRefusal: whatever a server answers is a refusal, or nothing that understood, and never a panic.
 func FuzzRefusal(f *testing.F) {
-	f.Add(409, []byte(`{"kind":"Status","status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"126"}]}}`))
+	f.Add(409,
+		[]byte(`{"kind":"Status","status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"126"}]}}`))
 	f.Add(400, []byte(`{"kind":"Status","status":"Failure","details":null}`))
 	f.Add(502, []byte("bad gateway"))
 	f.Add(403, []byte(" "))

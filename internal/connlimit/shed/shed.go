@@ -40,8 +40,8 @@ func LimitsFor(descriptors, mostStrangers int) Limits {
 		Known: max(min(descriptors-strangers, 4*mostStrangers), leastKnown)}
 }
 
-// Excess names the connections to close so that the limits hold. Of a kind of which there are too many a sixteenth more is
-// named, so that the next to come need no new decision.
+// Excess names the connections to close so that the limits hold. Of a kind of which there are too many a sixteenth more
+// is named, so that the next to come need no new decision.
 func Excess(conns []Conn, l Limits) []uint64 {
 	var strangers, known []Conn
 	for _, c := range conns {

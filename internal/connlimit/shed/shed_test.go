@@ -32,7 +32,8 @@ func ids(first uint64, n int) []uint64 {
 	return out
 }
 
-// TestExcess (RS-01): who has most loses first, the quietest of theirs; strangers never push out the known, nor an address the others.
+// TestExcess (RS-01): who has most loses first, the quietest of theirs; strangers never push out the known, nor an
+// address the others.
 func TestExcess(t *testing.T) {
 	limits := Limits{Strangers: 32, PerAddress: 16, Known: 32}
 	busy := func(c []Conn) []Conn {
@@ -45,15 +46,19 @@ func TestExcess(t *testing.T) {
 		conns []Conn
 		want  []uint64
 	}{
-		"nobody":                               {nil, nil},
-		"as many as may be":                    {join(many(16, 1, "a", ""), many(16, 100, "b", ""), many(32, 200, "c", "u")), nil},
-		"one address has too many":             {many(20, 1, "a", ""), ids(1, 4)},
-		"a stranger comes to a full house":     {join(many(16, 1, "a", ""), many(16, 100, "b", ""), many(1, 200, "c", "")), []uint64{1, 2, 100}},
-		"the known are not asked to go":        {join(many(40, 1, "a", ""), many(32, 200, "a", "u")), ids(1, 24)},
-		"a user has too many":                  {join(many(1, 1, "a", "v"), many(32, 100, "a", "u")), ids(100, 3)},
-		"idle before busy, then the newest":    {join(busy(many(31, 1, "a", "u")), many(2, 100, "a", "u")), []uint64{100, 101, 31}},
-		"each from an address of its own":      {spread(33), ids(1, 3)},
-		"the quiet one, not the first to come": {append(many(15, 1, "a", ""), Conn{ID: 50, From: "a", Last: at(100)}, Conn{ID: 51, From: "a", Last: at(-1)}), []uint64{51}},
+		"nobody": {nil, nil},
+		"as many as may be": {join(many(16, 1, "a", ""), many(16, 100, "b", ""),
+			many(32, 200, "c", "u")), nil},
+		"one address has too many": {many(20, 1, "a", ""), ids(1, 4)},
+		"a stranger comes to a full house": {join(many(16, 1, "a", ""), many(16, 100, "b", ""),
+			many(1, 200, "c", "")), []uint64{1, 2, 100}},
+		"the known are not asked to go": {join(many(40, 1, "a", ""), many(32, 200, "a", "u")), ids(1, 24)},
+		"a user has too many":           {join(many(1, 1, "a", "v"), many(32, 100, "a", "u")), ids(100, 3)},
+		"idle before busy, then the newest": {join(busy(many(31, 1, "a", "u")), many(2, 100, "a", "u")),
+			[]uint64{100, 101, 31}},
+		"each from an address of its own": {spread(33), ids(1, 3)},
+		"the quiet one, not the first to come": {append(many(15, 1, "a", ""), Conn{ID: 50, From: "a", Last: at(100)},
+			Conn{ID: 51, From: "a", Last: at(-1)}), []uint64{51}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Excess(row.conns, limits)
@@ -75,8 +80,8 @@ func spread(n int) []Conn {
 	return out
 }
 
-// TestExcessHolds (RS-01): whatever there is, the limits hold afterwards, neither kind is made much smaller than it may be, and the
-// newest connection of a stranger stays, unless all the others of the house are as few.
+// TestExcessHolds (RS-01): whatever there is, the limits hold afterwards, neither kind is made much smaller than it may
+// be, and the newest connection of a stranger stays, unless all the others of the house are as few.
 func TestExcessHolds(t *testing.T) {
 	for seed := range int64(2000) {
 		r := rand.New(rand.NewSource(seed))
@@ -105,7 +110,8 @@ func TestExcessHolds(t *testing.T) {
 			}
 		}
 		if strangers > l.Strangers || known > l.Known {
-			t.Fatalf("seed %d: %d strangers and %d known are left of %d; limits %+v", seed, strangers, known, len(conns), l)
+			t.Fatalf("seed %d: %d strangers and %d known are left of %d; limits %+v", seed, strangers, known,
+				len(conns), l)
 		}
 		for a, n := range from {
 			if n > l.PerAddress {

@@ -27,8 +27,9 @@ func giving(t *testing.T, test func(t *testing.T, client *fake.Clientset)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		client := fake.NewClientset()
 		factory := informers.NewSharedInformerFactory(client, 0)
-		c := New(client, factory, Config{Ranges: networks("10.9.0.0/23"), Avoid: func() ([]netip.Prefix, error) { return nil, nil },
-			Own: "own", OwnNetworks: networks("10.9.0.0/24")}, slog.New(slog.DiscardHandler))
+		c := New(client, factory, Config{Ranges: networks("10.9.0.0/23"),
+			Avoid: func() ([]netip.Prefix, error) { return nil, nil }, Own: "own",
+			OwnNetworks: networks("10.9.0.0/24")}, slog.New(slog.DiscardHandler))
 		factory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -63,7 +64,8 @@ func has(t *testing.T, client *fake.Clientset, name string) string {
 	return strings.Join(n.Spec.PodCIDRs, ",") + " " + n.Spec.PodCIDR
 }
 
-// WL-20: nodes get their networks as they come; one that finds no room says so, and has its place when another goes; what fails is tried again.
+// WL-20: nodes get their networks as they come; one that finds no room says so, and has its place when another goes;
+// what fails is tried again.
 func TestController(t *testing.T) {
 	giving(t, func(t *testing.T, client *fake.Clientset) {
 		fails := 2

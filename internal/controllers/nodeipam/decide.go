@@ -43,8 +43,8 @@ type Result struct {
 // nodeBits are the sizes of the networks that nodes get, as Kubernetes has them: 254 pods, or more than there ever are.
 const nodeBits4, nodeBits6 = 24, 64
 
-// Decide says what nodes without a network get: first those that request some, since they have pods, then the others, by name.
-// (Pure.)
+// Decide says what nodes without a network get: first those that request some, since they have pods, then the others,
+// by name. (Pure.)
 func Decide(f Facts) (out []Result) {
 	taken := map[netip.Prefix]string{}
 	for _, p := range f.OwnNetworks {

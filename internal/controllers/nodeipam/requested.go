@@ -21,8 +21,8 @@ func Join(list []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-// ParseRequested reads the annotation: at most one network of each family, of a size that pods fit into. Empty text requests
-// nothing.
+// ParseRequested reads the annotation: at most one network of each family, of a size that pods fit into. Empty text
+// requests nothing.
 func ParseRequested(text string) ([]netip.Prefix, error) {
 	if text == "" {
 		return nil, nil

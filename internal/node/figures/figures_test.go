@@ -53,7 +53,8 @@ func (s *shims) set(id string, memory uint64, stuck bool) {
 	s.pods[id], s.stuck[id] = memory, stuck
 }
 
-func (s *shims) ListPodSandboxStats(ctx context.Context, _ *runtimeapi.ListPodSandboxStatsRequest, _ ...grpc.CallOption) (*runtimeapi.ListPodSandboxStatsResponse, error) {
+func (s *shims) ListPodSandboxStats(ctx context.Context, _ *runtimeapi.ListPodSandboxStatsRequest,
+	_ ...grpc.CallOption) (*runtimeapi.ListPodSandboxStatsResponse, error) {
 	out := &runtimeapi.ListPodSandboxStatsResponse{}
 	for _, id := range s.ids() {
 		one, err := s.one(ctx, id)
@@ -65,7 +66,8 @@ func (s *shims) ListPodSandboxStats(ctx context.Context, _ *runtimeapi.ListPodSa
 	return out, nil
 }
 
-func (s *shims) PodSandboxStats(ctx context.Context, r *runtimeapi.PodSandboxStatsRequest, _ ...grpc.CallOption) (*runtimeapi.PodSandboxStatsResponse, error) {
+func (s *shims) PodSandboxStats(ctx context.Context, r *runtimeapi.PodSandboxStatsRequest,
+	_ ...grpc.CallOption) (*runtimeapi.PodSandboxStatsResponse, error) {
 	s.mu.Lock()
 	s.asked[r.GetPodSandboxId()]++
 	s.mu.Unlock()
@@ -73,7 +75,8 @@ func (s *shims) PodSandboxStats(ctx context.Context, r *runtimeapi.PodSandboxSta
 	return &runtimeapi.PodSandboxStatsResponse{Stats: one}, err
 }
 
-func (s *shims) ListContainerStats(ctx context.Context, r *runtimeapi.ListContainerStatsRequest, _ ...grpc.CallOption) (*runtimeapi.ListContainerStatsResponse, error) {
+func (s *shims) ListContainerStats(ctx context.Context, r *runtimeapi.ListContainerStatsRequest,
+	_ ...grpc.CallOption) (*runtimeapi.ListContainerStatsResponse, error) {
 	out := &runtimeapi.ListContainerStatsResponse{}
 	for _, id := range s.ids() {
 		if only := r.GetFilter().GetPodSandboxId(); only != "" && only != id {
@@ -83,12 +86,15 @@ func (s *shims) ListContainerStats(ctx context.Context, r *runtimeapi.ListContai
 		if err != nil {
 			return nil, err
 		}
-		out.Stats = append(out.Stats, &runtimeapi.ContainerStats{Attributes: &runtimeapi.ContainerAttributes{Labels: labels(id)}, Memory: one.GetLinux().GetMemory()})
+		out.Stats = append(out.Stats,
+			&runtimeapi.ContainerStats{Attributes: &runtimeapi.ContainerAttributes{Labels: labels(id)},
+				Memory: one.GetLinux().GetMemory()})
 	}
 	return out, nil
 }
 
-func (s *shims) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequest, ...grpc.CallOption) (*runtimeapi.ListPodSandboxResponse, error) {
+func (s *shims) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequest,
+	...grpc.CallOption) (*runtimeapi.ListPodSandboxResponse, error) {
 	out := &runtimeapi.ListPodSandboxResponse{}
 	for _, id := range s.ids() {
 		out.Items = append(out.Items, &runtimeapi.PodSandbox{Id: id, Labels: labels(id)})
@@ -112,15 +118,16 @@ func memory(t *testing.T, r *Reader) map[string]uint64 {
 		t.Fatal(err)
 	}
 	for _, c := range containers {
-		if id, n := c.GetAttributes().GetLabels()[cri.LabelPodUID], c.GetMemory().GetWorkingSetBytes().GetValue(); out[id] != n {
+		if id, n := c.GetAttributes().GetLabels()[cri.LabelPodUID],
+			c.GetMemory().GetWorkingSetBytes().GetValue(); out[id] != n {
 			t.Errorf("pod %s has %d, its container %d", id, out[id], n)
 		}
 	}
 	return out
 }
 
-// TestStuck proves RS-05: a pod whose shim hangs keeps its last figures, the others have new ones; it is asked once, and has new ones again
-// when it comes back. Old code: nobody had any.
+// TestStuck proves RS-05: a pod whose shim hangs keeps its last figures, the others have new ones; it is asked once,
+// and has new ones again when it comes back. Old code: nobody had any.
 func TestStuck(t *testing.T) {
 	s := &shims{pods: map[string]uint64{"a": 1, "b": 2}, stuck: map[string]bool{}, asked: map[string]int{}}
 	r := New(s)

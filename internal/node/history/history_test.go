@@ -35,7 +35,8 @@ func after(s float64) time.Time { return noon.Add(time.Duration(s * 1e9)) }
 
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
-		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "page"}}, Containers: []corev1.Container{{Name: "web"}}}}
+		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "page"}},
+			Containers: []corev1.Container{{Name: "web"}}}}
 }
 
 // recorder runs until the test ends or stop is called.
@@ -97,18 +98,22 @@ func live(r *Recorder, p *corev1.Pod) {
 	start := op(0.3, plan.StartContainer, "web", 0)
 	r.Trace(p, start)
 	r.Trace(p, done(start, 0.4, nil))
-	seen := &plan.Seen{Sandboxes: []plan.Sandbox{{Ready: true}}, Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33), StartedAt: after(0.37)}}}
+	seen := &plan.Seen{Sandboxes: []plan.Sandbox{{Ready: true}},
+		Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33), StartedAt: after(0.37)}}}
 	r.Trace(p, work.Event{At: after(0.4), Seen: seen})
 	r.Trace(p, work.Event{At: after(0.5), Seen: seen})
 	on := true
-	running := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	running := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady,
+		Status: corev1.ConditionTrue}},
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Started: &on, Ready: true}}}
 	r.StatusChanged(p, &corev1.PodStatus{}, &running, after(0.5))
-	seen = &plan.Seen{Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33), StartedAt: after(0.37), FinishedAt: after(3), ExitCode: 137, Reason: "OOMKilled"}},
+	seen = &plan.Seen{Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33), StartedAt: after(0.37),
+		FinishedAt: after(3), ExitCode: 137, Reason: "OOMKilled"}},
 		Sandboxes: []plan.Sandbox{{}}}
 	r.Trace(p, work.Event{At: after(3.01), Seen: seen})
 	waiting := corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "web",
-		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}}}}}
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff",
+			Message: "back-off 10s"}}}}}
 	r.StatusChanged(p, &running, &waiting, after(3.02))
 }
 
@@ -149,8 +154,8 @@ func TestRestart(t *testing.T) {
 	r, stop = recorder(t, dir, after(10))
 	p := pod("web")
 	r.Pod(p, after(10))
-	r.Trace(p, work.Event{At: after(10), Seen: &plan.Seen{Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33),
-		StartedAt: after(0.37), FinishedAt: after(3), ExitCode: 137, Reason: "OOMKilled"}}}})
+	r.Trace(p, work.Event{At: after(10), Seen: &plan.Seen{Containers: []plan.Container{{Name: "web",
+		CreatedAt: after(0.33), StartedAt: after(0.37), FinishedAt: after(3), ExitCode: 137, Reason: "OOMKilled"}}}})
 	if got, want := words(find(t, r, "web")), lived+"\npod the node's agent was restarted"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -213,9 +218,11 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d moments of %d bytes", len(h.Moments), len(data))
 	}
 	if h.Moments[0].What != timeline.Seen || h.Moments[len(h.Moments)-1].Attempt != 2999 {
-		t.Errorf("the beginning or the end is lost: %d, %+v, %+v", len(h.Moments), h.Moments[0], h.Moments[len(h.Moments)-1])
+		t.Errorf("the beginning or the end is lost: %d, %+v, %+v", len(h.Moments), h.Moments[0],
+			h.Moments[len(h.Moments)-1])
 	}
-	probe := work.Event{At: after(4000), Returned: true, Op: plan.Op{Verb: plan.Probe, Container: "web", Attempt: 2999, Probe: plan.LivenessProbe},
+	probe := work.Event{At: after(4000), Returned: true, Op: plan.Op{Verb: plan.Probe, Container: "web", Attempt: 2999,
+		Probe: plan.LivenessProbe},
 		Err: &work.ProbeFailure{Message: "HTTP 500"}}
 	for range 100_000 {
 		r.Trace(p, probe)
@@ -235,8 +242,10 @@ func TestProbes(t *testing.T) {
 	r, _ := recorder(t, t.TempDir(), noon)
 	p := pod("web")
 	try := func(err error, early bool) {
-		r.Trace(p, work.Event{At: noon, Op: plan.Op{Verb: plan.Probe, Container: "web", Probe: plan.StartupProbe, Early: early}})
-		r.Trace(p, work.Event{At: noon, Returned: true, Op: plan.Op{Verb: plan.Probe, Container: "web", Probe: plan.StartupProbe, Early: early}, Err: err})
+		r.Trace(p, work.Event{At: noon, Op: plan.Op{Verb: plan.Probe, Container: "web", Probe: plan.StartupProbe,
+			Early: early}})
+		r.Trace(p, work.Event{At: noon, Returned: true, Op: plan.Op{Verb: plan.Probe, Container: "web",
+			Probe: plan.StartupProbe, Early: early}, Err: err})
 	}
 	no := &work.ProbeFailure{Message: "no"}
 	try(no, true)
@@ -332,7 +341,8 @@ func TestServe(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var h timeline.History
-	if err := json.NewDecoder(resp.Body).Decode(&h); err != nil || words(h) != lived || h.Node != "node-1" || h.Now.IsZero() {
+	if err := json.NewDecoder(resp.Body).Decode(&h); err != nil || words(h) != lived || h.Node != "node-1" ||
+		h.Now.IsZero() {
 		t.Errorf("%v: %+v", err, h)
 	}
 	missing, err := http.Get(s.URL + "/timeline/default/none")
@@ -381,7 +391,9 @@ func TestServeWatch(t *testing.T) {
 
 // Whatever a file holds, reading it ends, and what is read can be kept and drawn.
 func FuzzRead(f *testing.F) {
-	h := timeline.History{Pod: timeline.Pod{Name: "web", UID: "u"}, Moments: []timeline.Moment{{Seq: 1, At: noon, What: timeline.Seen}, {Seq: 2, At: after(1), What: timeline.Exited, Code: 3}}}
+	h := timeline.History{Pod: timeline.Pod{Name: "web", UID: "u"},
+		Moments: []timeline.Moment{{Seq: 1, At: noon, What: timeline.Seen},
+			{Seq: 2, At: after(1), What: timeline.Exited, Code: 3}}}
 	f.Add(whole(&h))
 	f.Add(whole(&h)[:60])
 	f.Add([]byte("{}\n\x00\n{\"moment\":{\"seq\":-1,\"at\":\"2026-01-01T00:00:00Z\"}}\n"))

@@ -31,7 +31,8 @@ func target() Target {
 }
 
 // running starts a container on a fake runtime.
-func running(t *testing.T, exec func(critest.Info, []string) (critest.ExecAnswer, bool)) (*critest.Fake, *cri.Client, Target) {
+func running(t *testing.T,
+	exec func(critest.Info, []string) (critest.ExecAnswer, bool)) (*critest.Fake, *cri.Client, Target) {
 	t.Helper()
 	fake := critest.NewFake(critest.Config{Images: map[string]critest.Image{"app": {}}, Exec: exec})
 	to := target()
@@ -65,11 +66,13 @@ func TestTime(t *testing.T) {
 			say: `Exec lifecycle hook ([x run_for=3s]) for Container "app" in Pod "web_shop(u1)" failed - error: command in container `,
 		},
 		{
-			name: "exec fails", hook: exec("x", "run_for=1s", "stdout=no", "stderr=why", "exit_code=4"), took: time.Second,
+			name: "exec fails", hook: exec("x", "run_for=1s", "stdout=no", "stderr=why", "exit_code=4"),
+			took: time.Second,
 			say: `Exec lifecycle hook ([x run_for=1s stdout=no stderr=why exit_code=4]) for Container "app" in Pod "web_shop(u1)" failed - ` +
 				"error: command 'x run_for=1s stdout=no stderr=why exit_code=4' exited with 4: no\nwhy",
 		},
-		{name: "exec of nothing", hook: exec(), say: `Exec lifecycle hook ([]) for Container "app" in Pod "web_shop(u1)" failed - error: no command`},
+		{name: "exec of nothing", hook: exec(),
+			say: `Exec lifecycle hook ([]) for Container "app" in Pod "web_shop(u1)" failed - error: no command`},
 		{name: "sleep", hook: sleeping(5), took: 5 * time.Second},
 		{name: "sleep of zero", hook: sleeping(0)},
 		{name: "sleep of less", hook: sleeping(-1)},
@@ -77,7 +80,8 @@ func TestTime(t *testing.T) {
 			name: "sleep given up", hook: sleeping(1 << 60), cancel: time.Hour, took: time.Hour, is: gone,
 			say: `Sleep lifecycle hook (1152921504606846976) for Container "app" in Pod "web_shop(u1)" failed - error: container terminated before sleep hook finished: `,
 		},
-		{name: "no handler", hook: &corev1.LifecycleHandler{}, say: `the lifecycle hook of Container "app" in Pod "web_shop(u1)" is not one of exec, httpGet, tcpSocket and sleep`},
+		{name: "no handler", hook: &corev1.LifecycleHandler{},
+			say: `the lifecycle hook of Container "app" in Pod "web_shop(u1)" is not one of exec, httpGet, tcpSocket and sleep`},
 	} {
 		t.Run("PL-04 "+tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +96,8 @@ func TestTime(t *testing.T) {
 				if took := time.Since(began); took != tc.took {
 					t.Errorf("took %s, want %s", took, tc.took)
 				}
-				if (err != nil) != (tc.say != "" || tc.is != nil) || tc.is != nil && !errors.Is(err, tc.is) || err != nil && !strings.Contains(err.Error(), tc.say) {
+				if (err != nil) != (tc.say != "" || tc.is != nil) || tc.is != nil && !errors.Is(err, tc.is) ||
+					err != nil && !strings.Contains(err.Error(), tc.say) {
 					t.Errorf("Run: %v; want %v, %q", err, tc.is, tc.say)
 				}
 			})
@@ -124,7 +129,8 @@ func TestExec(t *testing.T) {
 func TestRuntimeAway(t *testing.T) {
 	fake, c, to := running(t, nil)
 	fake.Down()
-	if err := New(c).Run(t.Context(), to, exec("x")); !cri.Unavailable(err) || !strings.HasPrefix(err.Error(), "Exec lifecycle hook ([x])") {
+	if err := New(c).Run(t.Context(), to, exec("x")); !cri.Unavailable(err) ||
+		!strings.HasPrefix(err.Error(), "Exec lifecycle hook ([x])") {
 		t.Errorf("Run: %v", err)
 	}
 }
@@ -201,11 +207,13 @@ func TestNetwork(t *testing.T) {
 		{name: "HTTP, any status will do", hook: get(port, "/500"), asked: "/500"},
 		{name: "HTTP, redirected away", hook: get(port, "/away"), asked: "/away"},
 		{name: "HTTP, an answer without end", hook: get(port, "/big"), asked: "/big"},
-		{name: "HTTP, refused", hook: get(closed, "/hook"), say: `HTTP lifecycle hook (/hook) for Container "app" in Pod "web_shop(u1)" failed - error: Get "http://127.0.0.1:`},
+		{name: "HTTP, refused", hook: get(closed, "/hook"),
+			say: `HTTP lifecycle hook (/hook) for Container "app" in Pod "web_shop(u1)" failed - error: Get "http://127.0.0.1:`},
 		{name: "HTTP, given up", hook: get(port, "/hang"), after: 20 * time.Millisecond, say: "/hang\": given up"},
 		{name: "TCP", hook: tcp(intstr.FromInt(port))},
 		{name: "TCP, refused", hook: tcp(intstr.FromInt(closed)), say: "TCP lifecycle hook ("},
-		{name: "TCP, unknown port", hook: tcp(intstr.FromString("web")), say: `failed - error: port "web" is not among the container's named ports`},
+		{name: "TCP, unknown port", hook: tcp(intstr.FromString("web")),
+			say: `failed - error: port "web" is not among the container's named ports`},
 	} {
 		t.Run("PL-04 "+tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -223,7 +231,8 @@ func TestNetwork(t *testing.T) {
 			if tc.asked == "" {
 				return
 			}
-			if r := <-asked; r.URL.Path != tc.asked || r.UserAgent() != "kube-lifecycle/1.37" || r.Header.Get("Accept") != "*/*" {
+			if r := <-asked; r.URL.Path != tc.asked || r.UserAgent() != "kube-lifecycle/1.37" ||
+				r.Header.Get("Accept") != "*/*" {
 				t.Errorf("the application was asked for %s by %q", r.URL, r.UserAgent())
 			}
 		})

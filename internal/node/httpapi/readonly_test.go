@@ -30,8 +30,10 @@ func TestReadOnlyPort(t *testing.T) {
 	}{
 		{"GET", "/pods", 200, "PodList"}, {"GET", "/pods/", 200, "PodList"}, {"GET", "/healthz", 200, "ok"},
 		{"GET", "/metrics/resource", 200, ""}, {"GET", "/stats/summary", 200, "nodeName"},
-		{"GET", "/exec/default/web/main?command=x&output=1", 404, ""}, {"POST", "/exec/default/web/main?command=x&output=1", 404, ""},
-		{"GET", "/containerLogs/default/web/main", 404, ""}, {"GET", "/logs/", 404, ""}, {"GET", "/runningpods", 404, ""},
+		{"GET", "/exec/default/web/main?command=x&output=1", 404, ""},
+		{"POST", "/exec/default/web/main?command=x&output=1", 404, ""},
+		{"GET", "/containerLogs/default/web/main", 404, ""}, {"GET", "/logs/", 404, ""},
+		{"GET", "/runningpods", 404, ""},
 		{"GET", "/configz", 404, ""}, {"POST", "/checkpoint/default/web/main", 404, ""}, {"POST", "/pods", 405, ""},
 		{"POST", "/portForward/default/web", 404, ""}, {"GET", "/imageExec/default/web?image=x", 404, ""},
 	} {
@@ -52,8 +54,8 @@ func TestReadOnlyPort(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 
-// TestReadOnlyPortStrangers proves PL-36: those who come to the read-only port, however many, close no connection to the
-// kubelet API, and no answer there waits for ever to be read.
+// TestReadOnlyPortStrangers proves PL-36: those who come to the read-only port, however many, close no connection to
+// the kubelet API, and no answer there waits for ever to be read.
 func TestReadOnlyPortStrangers(t *testing.T) {
 	one := func() *connlimit.Limiter {
 		return connlimit.New(connlimit.Config{Limits: shed.Limits{Strangers: 1, PerAddress: 1, Known: 1}})
@@ -96,13 +98,15 @@ func TestSystemLogs(t *testing.T) {
 	if status, body := on.get(on.masters, "/logs/?query=cron"); status != 200 || body != "asked cron" {
 		t.Errorf("%d %q", status, body)
 	}
-	if status, body := on.get(on.masters, "/logs/some/file?query=cron"); status != http.StatusNotAcceptable || !strings.Contains(body, "path not allowed in query mode") {
+	if status, body := on.get(on.masters, "/logs/some/file?query=cron"); status != http.StatusNotAcceptable ||
+		!strings.Contains(body, "path not allowed in query mode") {
 		t.Errorf("%d %q", status, body)
 	}
 	if status, body := on.get(on.masters, "/logs/"); status != 200 || strings.Contains(body, "asked") {
 		t.Errorf("%d %q", status, body)
 	}
-	if status, body := on.get(on.client("jane"), "/logs/?query=cron"); status != 403 || !strings.Contains(body, "subresource=log") {
+	if status, body := on.get(on.client("jane"), "/logs/?query=cron"); status != 403 ||
+		!strings.Contains(body, "subresource=log") {
 		t.Errorf("%d %q", status, body)
 	}
 	if status, body := off.get(off.masters, "/logs/?query=cron"); status != 200 || strings.Contains(body, "asked") {

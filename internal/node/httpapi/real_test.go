@@ -42,8 +42,8 @@ import (
 // childMark is in the environment of the process that runs the real runtime.
 const childMark = "WHERRY_HTTPAPI_TEST_CHILD"
 
-// The API in front of the embedded containerd: exec, attach (EC-14, EC-15), port-forward, logs (PL-09), stats. It runs in
-// a process of its own, for containerd leaves goroutines that only the end of the process ends.
+// The API in front of the embedded containerd: exec, attach (EC-14, EC-15), port-forward, logs (PL-09), stats. It runs
+// in a process of its own, for containerd leaves goroutines that only the end of the process ends.
 func TestOnEmbeddedContainerd(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -67,7 +67,8 @@ func TestOnEmbeddedContainerd(t *testing.T) {
 		c.Logs = logs.Read
 		pod = runRealPod(t, c.CRI, parent, port)
 	})
-	w.host.sandbox, w.host.containers, w.host.logPath = pod.sandbox, map[string]string{"main": pod.main, "debug": pod.main}, pod.logs
+	w.host.sandbox, w.host.containers, w.host.logPath = pod.sandbox,
+		map[string]string{"main": pod.main, "debug": pod.main}, pod.logs
 	for how := range executors {
 		t.Run("EC-14 exec "+how, func(t *testing.T) { w.realExec(t, how) })
 		t.Run("EC-15 attach "+how, func(t *testing.T) { w.realAttach(t, how) })
@@ -78,7 +79,8 @@ func TestOnEmbeddedContainerd(t *testing.T) {
 	t.Run("EC-14 port-forward", func(t *testing.T) { w.realForward(t, port) })
 	t.Run("PL-09 logs", func(t *testing.T) { w.realLogs(t, pod) })
 	t.Run("stats", func(t *testing.T) {
-		if code, body := w.get(w.masters, "/stats/summary"); code != 200 || !strings.Contains(body, `"podRef":{"name":"web"`) || !strings.Contains(body, "workingSetBytes") {
+		if code, body := w.get(w.masters, "/stats/summary"); code != 200 ||
+			!strings.Contains(body, `"podRef":{"name":"web"`) || !strings.Contains(body, "workingSetBytes") {
 			t.Errorf("%d %s", code, body)
 		}
 	})
@@ -88,8 +90,8 @@ func TestOnEmbeddedContainerd(t *testing.T) {
 type execer struct{ *runtime.Runtime }
 
 func (e execer) Exec(ctx context.Context, id string, c Command) (int, error) {
-	return e.Runtime.Exec(ctx, id, runtime.ExecOptions{Command: c.Words, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
-		TTY: c.TTY, Resize: c.Resize, Ended: c.Ended})
+	return e.Runtime.Exec(ctx, id, runtime.ExecOptions{Command: c.Words, Stdin: c.Stdin, Stdout: c.Stdout,
+		Stderr: c.Stderr, TTY: c.TTY, Resize: c.Resize, Ended: c.Ended})
 }
 
 func startRuntime(t *testing.T) (*runtime.Runtime, string) {
@@ -151,39 +153,50 @@ type realPod struct {
 func runRealPod(t *testing.T, c *cri.Client, parent string, port int) realPod {
 	t.Helper()
 	host := &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_CONTAINER}
-	labels := map[string]string{cri.LabelPodUID: "uid-1", cri.LabelPodName: "web", cri.LabelPodNamespace: "default", cri.LabelContainerName: "main",
-		cri.LabelContainerType: podspec.Ephemeral.Label()}
+	labels := map[string]string{cri.LabelPodUID: "uid-1", cri.LabelPodName: "web", cri.LabelPodNamespace: "default",
+		cri.LabelContainerName: "main", cri.LabelContainerType: podspec.Ephemeral.Label()}
 	box := &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "uid-1"}, Labels: labels, LogDirectory: t.TempDir(),
-		Linux: &runtimeapi.LinuxPodSandboxConfig{CgroupParent: parent, SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: host}},
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "uid-1"}, Labels: labels,
+		LogDirectory: t.TempDir(), Linux: &runtimeapi.LinuxPodSandboxConfig{CgroupParent: parent,
+			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: host}},
 	}
 	s, err := c.Runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: box})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := c.Runtime.RemovePodSandbox(context.Background(), &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.GetPodSandboxId()}); err != nil {
+		if _, err := c.Runtime.RemovePodSandbox(context.Background(),
+			&runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.GetPodSandboxId()}); err != nil {
 			t.Errorf("RemovePodSandbox: %v", err)
 		}
 	})
-	ctr, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: s.GetPodSandboxId(), SandboxConfig: box, Config: &runtimeapi.ContainerConfig{
-		Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: progimage.Ref}, Labels: labels,
-		Args: []string{"stdout=started", "echo=true", fmt.Sprintf("listen=%d", port)}, Stdin: true, LogPath: "main",
-		Linux: &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
-	}})
+	ctr,
+		err := c.Runtime.CreateContainer(t.Context(),
+		&runtimeapi.CreateContainerRequest{PodSandboxId: s.GetPodSandboxId(), SandboxConfig: box,
+			Config: &runtimeapi.ContainerConfig{
+				Metadata: &runtimeapi.ContainerMetadata{Name: "main"},
+				Image:    &runtimeapi.ImageSpec{Image: progimage.Ref}, Labels: labels,
+				Args: []string{"stdout=started", "echo=true", fmt.Sprintf("listen=%d", port)}, Stdin: true,
+				LogPath: "main",
+				Linux:   &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: ctr.GetContainerId()}); err != nil {
+	if _,
+		err := c.Runtime.StartContainer(t.Context(),
+		&runtimeapi.StartContainerRequest{ContainerId: ctr.GetContainerId()}); err != nil {
 		t.Fatal(err)
 	}
 	return realPod{sandbox: s.GetPodSandboxId(), main: ctr.GetContainerId(), logs: box.GetLogDirectory(), box: box}
 }
 
 func (w *world) realExec(t *testing.T, how string) {
-	e := w.executor(how, "/exec/default/web/main?input=1&output=1&error=1&"+command("/prog", "stdout=hello", "stderr=oops", "echo=true", "run_for=0s", "exit_code=7"))
+	e := w.executor(how, "/exec/default/web/main?input=1&output=1&error=1&"+
+		command("/prog", "stdout=hello", "stderr=oops", "echo=true", "run_for=0s", "exit_code=7"))
 	var out, errOut bytes.Buffer
-	err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("input"), Stdout: &out, Stderr: &errOut})
+	err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("input"), Stdout: &out,
+		Stderr: &errOut})
 	exit, ok := errors.AsType[exec.CodeExitError](err)
 	if !ok || exit.Code != 7 || out.String() != "hello\ninput" || errOut.String() != "oops\n" {
 		t.Errorf("%v, stdout %q, stderr %q", err, out.String(), errOut.String())
@@ -191,7 +204,8 @@ func (w *world) realExec(t *testing.T, how string) {
 }
 
 func (w *world) realTerminal(t *testing.T, how string) {
-	e := w.executor(how, "/exec/default/web/main?input=1&output=1&tty=1&"+command("/prog", "stdout=hello", "run_for=0s"))
+	e := w.executor(how, "/exec/default/web/main?input=1&output=1&tty=1&"+
+		command("/prog", "stdout=hello", "run_for=0s"))
 	in, inEnd := io.Pipe()
 	defer func() { _ = inEnd.Close() }()
 	var out bytes.Buffer
@@ -201,8 +215,8 @@ func (w *world) realTerminal(t *testing.T, how string) {
 	}
 }
 
-// Two clients, one after the other: the first loses its connection, the container goes on, the second talks to it. Both see
-// everything from its start.
+// Two clients, one after the other: the first loses its connection, the container goes on, the second talks to it. Both
+// see everything from its start.
 func (w *world) realAttach(t *testing.T, how string) {
 	for i := range 2 {
 		e := w.executor(how, "/attach/default/web/main?input=1&output=1&error=1")
@@ -240,7 +254,8 @@ func (w *world) realForward(t *testing.T, port int) {
 	}
 	u := &url.URL{Scheme: "https", Host: w.addr, Path: "/portForward/default/web"}
 	stop, ready := make(chan struct{}), make(chan struct{})
-	fw, err := portforward.New(spdy.NewDialer(upgrader, &http.Client{Transport: tr}, "POST", u), []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
+	fw, err := portforward.New(spdy.NewDialer(upgrader, &http.Client{Transport: tr}, "POST", u),
+		[]string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +284,8 @@ func (w *world) realLogs(t *testing.T, pod realPod) {
 	if line, err := body.ReadString('\n'); err != nil || line != "started\n" {
 		t.Errorf("%q, %v", line, err)
 	}
-	if _, err := w.server.config.CRI.Runtime.StopContainer(t.Context(), &runtimeapi.StopContainerRequest{ContainerId: pod.main, Timeout: 10}); err != nil {
+	if _, err := w.server.config.CRI.Runtime.StopContainer(t.Context(),
+		&runtimeapi.StopContainerRequest{ContainerId: pod.main, Timeout: 10}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
@@ -282,13 +298,15 @@ func (w *world) realLogs(t *testing.T, pod realPod) {
 	case <-time.After(30 * time.Second):
 		t.Error("the log is followed beyond its container's end")
 	}
-	if code, text := w.get(w.masters, "/containerLogs/default/web/main?tailLines=1"); code != 200 || !strings.HasSuffix(text, "\n") || strings.Count(text, "\n") != 1 {
+	if code, text := w.get(w.masters, "/containerLogs/default/web/main?tailLines=1"); code != 200 ||
+		!strings.HasSuffix(text, "\n") || strings.Count(text, "\n") != 1 {
 		t.Errorf("of an ended container: %d %q", code, text)
 	}
 	for how := range executors {
 		e := w.executor(how, "/exec/default/web/main?output=1&"+command("/prog"))
 		err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: io.Discard})
-		if err == nil || !strings.Contains(err.Error(), `container "main" in pod "web": container is in CONTAINER_EXITED state`) {
+		if err == nil ||
+			!strings.Contains(err.Error(), `container "main" in pod "web": container is in CONTAINER_EXITED state`) {
 			t.Errorf("exec by %s in an ended container: %v", how, err)
 		}
 	}
@@ -304,30 +322,35 @@ func (w *world) ordinary(t *testing.T, pod realPod, name string, args ...string)
 	host := &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_CONTAINER}
 	labels := maps.Clone(pod.box.GetLabels())
 	labels[cri.LabelContainerType], labels[cri.LabelContainerName] = podspec.Main.Label(), name
-	made, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: pod.sandbox, SandboxConfig: pod.box,
-		Config: &runtimeapi.ContainerConfig{
-			Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: progimage.Ref}, Labels: labels, Args: args,
-			Stdin: true, LogPath: filepath.Join(name, "main"), Linux: &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
+	made, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: pod.sandbox,
+		SandboxConfig: pod.box, Config: &runtimeapi.ContainerConfig{
+			Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: progimage.Ref},
+			Labels: labels, Args: args, Stdin: true, LogPath: filepath.Join(name, "main"),
+			Linux: &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		// The client may know of the end before the runtime does, which removes nothing that runs.
-		_, stopErr := c.Runtime.StopContainer(context.Background(), &runtimeapi.StopContainerRequest{ContainerId: made.GetContainerId()})
-		_, err := c.Runtime.RemoveContainer(context.Background(), &runtimeapi.RemoveContainerRequest{ContainerId: made.GetContainerId()})
+		_, stopErr := c.Runtime.StopContainer(context.Background(),
+			&runtimeapi.StopContainerRequest{ContainerId: made.GetContainerId()})
+		_, err := c.Runtime.RemoveContainer(context.Background(),
+			&runtimeapi.RemoveContainerRequest{ContainerId: made.GetContainerId()})
 		if err := errors.Join(stopErr, err); err != nil {
 			t.Error(err)
 		}
 	})
-	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: made.GetContainerId()}); err != nil {
+	if _,
+		err := c.Runtime.StartContainer(t.Context(),
+		&runtimeapi.StartContainerRequest{ContainerId: made.GetContainerId()}); err != nil {
 		t.Fatal(err)
 	}
 	return made.GetContainerId()
 }
 
-// logged waits for a line of a container's log: a container that was started may not have printed yet, and a runtime without our tap
-// loses for a client what is printed while the client is joined.
+// logged waits for a line of a container's log: a container that was started may not have printed yet, and a runtime
+// without our tap loses for a client what is printed while the client is joined.
 func logged(t *testing.T, path, line string) {
 	t.Helper()
 	files, err := fsnotify.NewWatcher()
@@ -352,7 +375,8 @@ func logged(t *testing.T, path, line string) {
 	}
 }
 
-// Who attaches to an ordinary container sees what was printed before, once; who has read the log just before does not see it again.
+// Who attaches to an ordinary container sees what was printed before, once; who has read the log just before does not
+// see it again.
 func (w *world) realReplay(t *testing.T, pod realPod, how string) {
 	name := "echo-" + how
 	was, wasLog := w.host.containers["main"], w.host.logPath
@@ -365,7 +389,8 @@ func (w *world) realReplay(t *testing.T, pod realPod, how string) {
 		if reads {
 			// Who is attached may see a line before the log has it.
 			logged(t, filepath.Join(pod.logs, name, "main"), fmt.Sprintf("%s %d", how, i-1))
-			if code, text := w.get(w.masters, "/containerLogs/default/web/main?"+reader); code != 200 || !strings.HasPrefix(text, "started\n") {
+			if code, text := w.get(w.masters, "/containerLogs/default/web/main?"+reader); code != 200 ||
+				!strings.HasPrefix(text, "started\n") {
 				t.Errorf("the log: %d %q", code, text)
 			}
 		}
@@ -411,14 +436,16 @@ func (w *world) realShort(t *testing.T, pod realPod, how string) {
 	defer func() { w.host.containers["main"], w.host.logPath = was, wasLog }()
 	attach := func(name string) {
 		var out bytes.Buffer
-		err := w.executor(how, "/attach/default/web/main?output=1").StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out})
+		err := w.executor(how, "/attach/default/web/main?output=1").StreamWithContext(t.Context(),
+			remotecommand.StreamOptions{Stdout: &out})
 		if err != nil || out.String() != "hi\n" {
 			t.Errorf("%s: %q, %v", name, out.String(), err)
 		}
 	}
 	for i := range 5 {
 		name := fmt.Sprintf("short-%s-%d", how, i)
-		w.host.containers["main"] = w.ordinary(t, pod, name, "stdout=hi", fmt.Sprintf("run_for=%dms", 5*i), "exit_code=3")
+		w.host.containers["main"] = w.ordinary(t, pod, name, "stdout=hi", fmt.Sprintf("run_for=%dms", 5*i),
+			"exit_code=3")
 		w.host.logPath = filepath.Join(pod.logs, name)
 		attach(name)
 	}

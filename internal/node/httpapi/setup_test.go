@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	leaktest.Main(m, abandoned()...)
 }
 
-// abandoned are goroutines that client-go's WebSocket executor leaves behind when its connection ends just while it makes its
-// streams: the tests' clients, not the server.
+// abandoned are goroutines that client-go's WebSocket executor leaves behind when its connection ends just while it
+// makes its streams: the tests' clients, not the server.
 func abandoned() (out []goleak.Option) {
 	const in = "k8s.io/client-go/tools/remotecommand."
 	for _, name := range []string{"(*wsStreamExecutor).StreamWithContext.func1", "(*streamProtocolV2).copyStdout.func1",
@@ -106,7 +106,8 @@ func (h *host) LogPath(_ types.UID, name string, previous bool) (string, error) 
 func (h *host) Changed() <-chan struct{} { return nil }
 
 // copyLog is a LogReader: it says what it was asked, then what the options' limit says how often.
-func copyLog(_ context.Context, path string, o *corev1.PodLogOptions, _ func() bool, stdout, stderr io.Writer) (int64, error) {
+func copyLog(_ context.Context, path string, o *corev1.PodLogOptions, _ func() bool, stdout,
+	stderr io.Writer) (int64, error) {
 	if strings.HasSuffix(path, "missing") {
 		return 0, os.ErrNotExist
 	}
@@ -126,7 +127,8 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = streams.Close() })
-	w := &world{t: t, fake: critest.NewFake(critest.Config{AnyImage: true, Images: map[string]critest.Image{"app": {}}, Streams: streams})}
+	w := &world{t: t, fake: critest.NewFake(critest.Config{AnyImage: true, Images: map[string]critest.Image{"app": {}},
+		Streams: streams})}
 	w.host = &host{pod: testPod(), containers: map[string]string{}, logPath: "/logs"}
 	w.startPod()
 	w.ca, err = pki.LoadOrCreate(t.TempDir(), "ca")
@@ -141,7 +143,8 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Host: w.host, CRI: w.fake.Client(), Logs: copyLog, NodeName: "node-1", Certificate: cert, ClientCAs: w.ca.Pool()}
+	config := Config{Host: w.host, CRI: w.fake.Client(), Logs: copyLog, NodeName: "node-1", Certificate: cert,
+		ClientCAs: w.ca.Pool()}
 	for _, c := range change {
 		c(&config)
 	}
@@ -171,8 +174,10 @@ func testPod() *corev1.Pod {
 			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug"}}},
 		},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-			{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1700000000, 0))}}},
-			{Name: "waiting", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
+			{Name: "main",
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1700000000, 0))}}},
+			{Name: "waiting",
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
 		}},
 	}
 }
@@ -181,7 +186,8 @@ func (w *world) startPod() {
 	w.t.Helper()
 	labels := map[string]string{cri.LabelPodUID: "uid-1", cri.LabelPodName: "web", cri.LabelPodNamespace: "default"}
 	rt := w.fake.Client().Runtime
-	box := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "uid-1"}, Labels: labels}
+	box := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default",
+		Uid: "uid-1"}, Labels: labels}
 	s, err := rt.RunPodSandbox(w.t.Context(), &runtimeapi.RunPodSandboxRequest{Config: box})
 	if err != nil {
 		w.t.Fatal(err)
@@ -192,13 +198,17 @@ func (w *world) startPod() {
 		for k, v := range labels {
 			own[k] = v
 		}
-		c, err := rt.CreateContainer(w.t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: w.host.sandbox, SandboxConfig: box, Config: &runtimeapi.ContainerConfig{
-			Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: "app"}, Labels: own,
-		}})
+		c, err := rt.CreateContainer(w.t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: w.host.sandbox,
+			SandboxConfig: box, Config: &runtimeapi.ContainerConfig{
+				Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: "app"},
+				Labels: own,
+			}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := rt.StartContainer(w.t.Context(), &runtimeapi.StartContainerRequest{ContainerId: c.GetContainerId()}); err != nil {
+		if _,
+			err := rt.StartContainer(w.t.Context(),
+			&runtimeapi.StartContainerRequest{ContainerId: c.GetContainerId()}); err != nil {
 			w.t.Fatal(err)
 		}
 		w.host.containers[name] = c.GetContainerId()
@@ -212,7 +222,8 @@ func (w *world) client(user string, groups ...string) *rest.Config {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &rest.Config{Host: "https://" + w.addr, TLSClientConfig: rest.TLSClientConfig{CAData: w.ca.CertPEM(), CertData: certPEM, KeyData: keyPEM}}
+	return &rest.Config{Host: "https://" + w.addr, TLSClientConfig: rest.TLSClientConfig{CAData: w.ca.CertPEM(),
+		CertData: certPEM, KeyData: keyPEM}}
 }
 
 // get asks as config's user and gives status and body.

@@ -39,7 +39,8 @@ type fake struct {
 	script  func(ctx context.Context, image, user string) error
 }
 
-func (f *fake) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+func (f *fake) ImageStatus(_ context.Context,
+	r *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
@@ -52,7 +53,8 @@ func (f *fake) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest) 
 	if id == "" {
 		id = "id-of-" + r.Image.Image
 	}
-	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: id, Size: 123, RepoTags: f.names[r.Image.Image]}}, nil
+	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: id, Size: 123,
+		RepoTags: f.names[r.Image.Image]}}, nil
 }
 
 func (f *fake) PullImage(ctx context.Context, r *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
@@ -143,24 +145,30 @@ func TestEnsure(t *testing.T) {
 		"IfNotPresent, there": {image: "a:v1", policy: corev1.PullIfNotPresent, present: true, want: "id-of-a:v1",
 			events: []string{`Normal Pulled Container image "a:v1" already present on machine and can be accessed by the pod`}},
 		"IfNotPresent, not there": {image: "a:v1", policy: corev1.PullIfNotPresent, want: "id-of-a:v1",
-			events: []string{`Normal Pulling Pulling image "a:v1"`, `Normal Pulled Successfully pulled image "a:v1" in <t> (<t> including waiting). Image size: 123 bytes.`}},
+			events: []string{`Normal Pulling Pulling image "a:v1"`,
+				`Normal Pulled Successfully pulled image "a:v1" in <t> (<t> including waiting). Image size: 123 bytes.`}},
 		"Always, there": {image: "a:v1", policy: corev1.PullAlways, present: true, want: "id-of-a:v1",
-			events: []string{`Normal Pulling Pulling image "a:v1"`, `Normal Pulled Successfully pulled image "a:v1" in <t> (<t> including waiting). Image size: 123 bytes.`}},
-		"Always, there, but the registry has it no more": {image: "a:v1", policy: corev1.PullAlways, present: true, script: down, want: ErrImagePull,
-			events: []string{`Normal Pulling Pulling image "a:v1"`, `Warning Failed Failed to pull image "a:v1": image docker.io/library/a:v1 not found in registry docker.io`}},
+			events: []string{`Normal Pulling Pulling image "a:v1"`,
+				`Normal Pulled Successfully pulled image "a:v1" in <t> (<t> including waiting). Image size: 123 bytes.`}},
+		"Always, there, but the registry has it no more": {image: "a:v1", policy: corev1.PullAlways, present: true,
+			script: down, want: ErrImagePull, events: []string{`Normal Pulling Pulling image "a:v1"`,
+				`Warning Failed Failed to pull image "a:v1": image docker.io/library/a:v1 not found in registry docker.io`}},
 		"Never, there": {image: "a:v1", policy: corev1.PullNever, present: true, want: "id-of-a:v1",
 			events: []string{`Normal Pulled Container image "a:v1" already present on machine and can be accessed by the pod`}},
 		"PL-03 a name of wherry's own": {image: "wherry.dev/app:1", policy: corev1.PullAlways, want: ErrImageNeverPull,
 			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/app:1" is not here: wherry.dev/app:1 is never fetched from a registry, as its name is one of wherry's own: import it (wherry image import), or give it another name`}},
-		"DC-01 the built-in image, not there": {image: "wherry.dev/toolbox", policy: corev1.PullAlways, want: ErrImageNeverPull,
+		"DC-01 the built-in image, not there": {image: "wherry.dev/toolbox", policy: corev1.PullAlways,
+			want:   ErrImageNeverPull,
 			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/toolbox" is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image`}},
 		"Never, not there": {image: "a:v1", policy: corev1.PullNever, want: ErrImageNeverPull,
 			events: []string{`Warning ErrImageNeverPull Container image "a:v1" is not present with pull policy of Never`}},
 		"no tag means latest": {image: "a", policy: corev1.PullIfNotPresent, want: "id-of-a:latest",
-			events: []string{`Normal Pulling Pulling image "a"`, `Normal Pulled Successfully pulled image "a" in <t> (<t> including waiting). Image size: 123 bytes.`}},
+			events: []string{`Normal Pulling Pulling image "a"`,
+				`Normal Pulled Successfully pulled image "a" in <t> (<t> including waiting). Image size: 123 bytes.`}},
 		"bad name": {image: "A:v1", policy: corev1.PullAlways, want: InvalidImageName,
 			events: []string{`Warning InspectFailed Failed to apply default image tag "A:v1": couldn't parse image name "A:v1": invalid reference format: repository name (library/A) must be lowercase (did you mean "a:v1"?)`}},
-		"runtime in trouble": {image: "a:v1", policy: corev1.PullIfNotPresent, broken: status.Error(codes.Internal, "oh"), want: ImageInspectError,
+		"runtime in trouble": {image: "a:v1", policy: corev1.PullIfNotPresent,
+			broken: status.Error(codes.Internal, "oh"), want: ImageInspectError,
 			events: []string{`Warning InspectFailed Failed to inspect image "a:v1": rpc error: code = Internal desc = oh`}},
 	} {
 		t.Run("PL-03 "+name, func(t *testing.T) {
@@ -184,16 +192,18 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// TestCredentials proves PL-03: the pod's secrets, then the node's config, each tried until one is let in; a network error
-// ends it; a missing secret is told of and does not stop a pull.
+// TestCredentials proves PL-03: the pod's secrets, then the node's config, each tried until one is let in; a network
+// error ends it; a missing secret is told of and does not stop a pull.
 func TestCredentials(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pull"}, Type: corev1.SecretTypeDockerConfigJson,
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pull"},
+		Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths":{"r.example/team":{"username":"wrong"},"r.example":{"username":"old"}}}`)}}
 	config := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(config, []byte(`{"auths":{"r.example":{"username":"right"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, Config{DockerConfig: config, PullSecrets: func(context.Context, *corev1.Pod) ([]*corev1.Secret, []string, error) {
+	w := start(t, Config{DockerConfig: config, PullSecrets: func(context.Context,
+		*corev1.Pod) ([]*corev1.Secret, []string, error) {
 		return []*corev1.Secret{secret}, []string{"gone"}, nil
 	}})
 	w.script = func(_ context.Context, _, user string) error {
@@ -205,7 +215,8 @@ func TestCredentials(t *testing.T) {
 	if id, err := w.Ensure(t.Context(), podOf("p"), container("r.example/team/app:v1", "")); err != nil || id == "" {
 		t.Fatal(id, err)
 	}
-	if want := []string{"r.example/team/app:v1 wrong", "r.example/team/app:v1 old", "r.example/team/app:v1 right"}; !slices.Equal(w.pulled(), want) {
+	if want := []string{"r.example/team/app:v1 wrong", "r.example/team/app:v1 old",
+		"r.example/team/app:v1 right"}; !slices.Equal(w.pulled(), want) {
 		t.Errorf("pulls %q", w.pulled())
 	}
 	if want := "Warning FailedToRetrieveImagePullSecret Unable to retrieve some image pull secrets (gone); attempting to pull the image may not succeed."; w.told()[0] != want {
@@ -216,13 +227,14 @@ func TestCredentials(t *testing.T) {
 		return status.Error(codes.Unknown, "dial tcp 192.0.2.1:443: connect: connection refused")
 	}
 	before := len(w.pulled())
-	if _, err := w.Ensure(t.Context(), podOf("p"), container("r.example/team/app:v2", "")); err == nil || len(w.pulled()) != before+1 {
+	if _, err := w.Ensure(t.Context(), podOf("p"), container("r.example/team/app:v2", "")); err == nil ||
+		len(w.pulled()) != before+1 {
 		t.Errorf("an unreachable registry was tried with every credential: %q, %v", w.pulled()[before:], err)
 	}
 }
 
-// TestShared proves PL-03: one pull serves all with the same credentials, goes on when one of them leaves and ends when the
-// last has; pulls with other credentials are their own.
+// TestShared proves PL-03: one pull serves all with the same credentials, goes on when one of them leaves and ends when
+// the last has; pulls with other credentials are their own.
 func TestShared(t *testing.T) {
 	logins := map[string]string{"a": "alice", "b": "alice", "c": "carol"}
 	w := start(t, Config{PullSecrets: func(_ context.Context, pod *corev1.Pod) ([]*corev1.Secret, []string, error) {
@@ -346,7 +358,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestIDs proves RS-12: an image id is not asked of a registry, and a name that the runtime takes for an id is not there.
+// TestIDs proves RS-12: an image id is not asked of a registry, and a name that the runtime takes for an id is not
+// there.
 func TestIDs(t *testing.T) {
 	const id = "sha256:5905453c494f"
 	w := start(t, Config{})
@@ -358,7 +371,8 @@ func TestIDs(t *testing.T) {
 	w = start(t, Config{}, id, "5905453c494f:latest")
 	w.ids = map[string]string{id: id + "0000", "5905453c494f:latest": id + "0000"}
 	w.names = map[string][]string{"5905453c494f:latest": {"evil.test/evil:1"}}
-	if got, err := w.Ensure(t.Context(), podOf("p"), container(id, corev1.PullAlways)); err != nil || got != id+"0000" || len(w.pulled()) > 0 {
+	if got, err := w.Ensure(t.Context(), podOf("p"), container(id, corev1.PullAlways)); err != nil ||
+		got != id+"0000" || len(w.pulled()) > 0 {
 		t.Errorf("an id that is here: %s, %v, pulled %v", got, err, w.pulled())
 	}
 	_, err = w.Ensure(t.Context(), podOf("p"), container("5905453c494f", corev1.PullNever))

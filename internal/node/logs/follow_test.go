@@ -164,7 +164,8 @@ func TestPL09FollowStops(t *testing.T) {
 		w.write(1)
 		r, pw := io.Pipe()
 		r.Close()
-		if _, err := Read(t.Context(), w.path, &corev1.PodLogOptions{Follow: true}, w.running, pw, pw); !errors.Is(err, io.ErrClosedPipe) {
+		if _, err := Read(t.Context(), w.path, &corev1.PodLogOptions{Follow: true}, w.running, pw, pw); !errors.Is(err,
+			io.ErrClosedPipe) {
 			t.Error(err)
 		}
 	})
@@ -184,7 +185,8 @@ func TestPL09FollowStops(t *testing.T) {
 		}
 	})
 	t.Run("when no log ever came", func(t *testing.T) {
-		_, err := Read(t.Context(), filepath.Join(t.TempDir(), "0.log"), &corev1.PodLogOptions{Follow: true}, nil, io.Discard, io.Discard)
+		_, err := Read(t.Context(), filepath.Join(t.TempDir(), "0.log"), &corev1.PodLogOptions{Follow: true}, nil,
+			io.Discard, io.Discard)
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}
@@ -194,7 +196,8 @@ func TestPL09FollowStops(t *testing.T) {
 func TestPL09FollowWaitsForTheLog(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "0.log")
-	out, done := follow(t.Context(), path, corev1.PodLogOptions{}, func() bool { _, err := os.Stat(dir + "/ended"); return err != nil })
+	out, done := follow(t.Context(), path, corev1.PodLogOptions{},
+		func() bool { _, err := os.Stat(dir + "/ended"); return err != nil })
 	if err := os.WriteFile(path, []byte("2026-11-20T10:00:00Z stdout F hello\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +214,8 @@ func TestPL09FollowWaitsForTheLog(t *testing.T) {
 func TestPL09FollowPieces(t *testing.T) {
 	w := newWriter(t)
 	out, done := follow(t.Context(), w.path, corev1.PodLogOptions{}, w.running)
-	for _, piece := range []string{"2026-11-20T10:00:00Z std", "out P one ", "\n2026-11-20T10:00:00Z stderr F err\n", "2026-11-20T10:00:00Z stdout F two\n"} {
+	for _, piece := range []string{"2026-11-20T10:00:00Z std", "out P one ", "\n2026-11-20T10:00:00Z stderr F err\n",
+		"2026-11-20T10:00:00Z stdout F two\n"} {
 		if _, err := w.f.WriteString(piece); err != nil {
 			t.Fatal(err)
 		}
@@ -241,8 +245,8 @@ func TestPL09FollowTruncation(t *testing.T) {
 	}
 }
 
-// Rotation after rotation while lines are written: every line comes once and in order, to a fast reader and to one so slow
-// that the files it has yet to read are compressed meanwhile.
+// Rotation after rotation while lines are written: every line comes once and in order, to a fast reader and to one so
+// slow that the files it has yet to read are compressed meanwhile.
 func TestPL09FollowOverRotations(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		t.Run(fmt.Sprintf("slow=%v", slow), func(t *testing.T) {
@@ -308,8 +312,9 @@ func TestFollowWithoutInotify(t *testing.T) {
 	}
 }
 
-// TestPL09FollowLateWriter (PL-09): a runtime on a busy machine, which is done with the old file long after the new one is there, has written
-// all of it before the new one is read. Old code: after 300 ms the rest of the old file was passed over.
+// TestPL09FollowLateWriter (PL-09): a runtime on a busy machine, which is done with the old file long after the new one
+// is there, has written all of it before the new one is read. Old code: after 300 ms the rest of the old file was
+// passed over.
 func TestPL09FollowLateWriter(t *testing.T) {
 	w := newWriter(t)
 	out, done := follow(t.Context(), w.path, corev1.PodLogOptions{}, w.running)

@@ -36,7 +36,8 @@ func TestRead(t *testing.T) {
 		"sys/kernel/threads-max": "5000\n",
 		"loadavg":                "0.30 0.32 1.04 1/93 14132\n",
 	})
-	v1 := tree(t, map[string]string{"memory.usage_in_bytes": "900000\n", "memory.stat": "inactive_file 1\ntotal_inactive_file 100000\n"})
+	v1 := tree(t, map[string]string{"memory.usage_in_bytes": "900000\n",
+		"memory.stat": "inactive_file 1\ntotal_inactive_file 100000\n"})
 	for _, row := range []struct {
 		what  string
 		meter Meter
@@ -67,9 +68,11 @@ func TestRead(t *testing.T) {
 
 // TestReadFaults (PL-13): what cannot be measured is left out and said, the rest is there.
 func TestReadFaults(t *testing.T) {
-	proc := tree(t, map[string]string{"meminfo": "MemTotal: 1000 kB\nMemFree: 300 kB\n", "loadavg": "x", "sys/kernel/pid_max": "1", "sys/kernel/threads-max": "1"})
+	proc := tree(t, map[string]string{"meminfo": "MemTotal: 1000 kB\nMemFree: 300 kB\n", "loadavg": "x",
+		"sys/kernel/pid_max": "1", "sys/kernel/threads-max": "1"})
 	got, err := Meter{Proc: proc, NodeFs: filepath.Join(proc, "none")}.Read()
-	if err == nil || !strings.Contains(err.Error(), "measuring pid.available") || !strings.Contains(err.Error(), "measuring nodefs.available") {
+	if err == nil || !strings.Contains(err.Error(), "measuring pid.available") ||
+		!strings.Contains(err.Error(), "measuring nodefs.available") {
 		t.Errorf("error %v", err)
 	}
 	if len(got) != 1 || got[evict.MemoryAvailable].Available != 300<<10 {

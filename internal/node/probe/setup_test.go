@@ -27,7 +27,8 @@ func target(change ...func(*corev1.Container)) Target {
 }
 
 // running starts a container on a fake runtime and returns a prober for it.
-func running(t *testing.T, exec func(critest.Info, []string) (critest.ExecAnswer, bool)) (*Prober, *critest.Fake, string) {
+func running(t *testing.T,
+	exec func(critest.Info, []string) (critest.ExecAnswer, bool)) (*Prober, *critest.Fake, string) {
 	t.Helper()
 	fake := critest.NewFake(critest.Config{Images: map[string]critest.Image{"app": {}}, Exec: exec})
 	id := fake.Started(t)
@@ -35,15 +36,18 @@ func running(t *testing.T, exec func(critest.Info, []string) (critest.ExecAnswer
 }
 
 func tcpProbe(host string, port intstr.IntOrString) *corev1.Probe {
-	return &corev1.Probe{TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host, Port: port}}}
+	return &corev1.Probe{TimeoutSeconds: 20,
+		ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host, Port: port}}}
 }
 
 func execProbe(timeout int32, words ...string) *corev1.Probe {
-	return &corev1.Probe{TimeoutSeconds: timeout, ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: words}}}
+	return &corev1.Probe{TimeoutSeconds: timeout,
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: words}}}
 }
 
 func grpcProbe(port int, service *string) *corev1.Probe {
-	return &corev1.Probe{TimeoutSeconds: 5, ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: int32(port), Service: service}}}
+	return &corev1.Probe{TimeoutSeconds: 5,
+		ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: int32(port), Service: service}}}
 }
 
 func listen(t *testing.T, address string) (net.Listener, int) {

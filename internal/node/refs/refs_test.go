@@ -28,7 +28,8 @@ import (
 )
 
 func configMap(name, version string, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version}, Data: data}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version},
+		Data: data}
 }
 
 func secret(name string) *corev1.Secret {
@@ -89,14 +90,17 @@ func TestNames(t *testing.T) {
 	pod.Spec.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("init")}}}}}
 	pod.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("s-env")}}}}}}
 	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-		EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("debug")}}, {ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("init")}}}}}}
+		EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("debug")}},
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("init")}}}}}}
 	cms, secrets := Names(pod)
-	if !slices.Equal(cms, []string{"debug", "init", "projected", "volume"}) || !slices.Equal(secrets, []string{"s-env", "s-projected", "s-pull", "s-volume"}) {
+	if !slices.Equal(cms, []string{"debug", "init", "projected", "volume"}) ||
+		!slices.Equal(secrets, []string{"s-env", "s-projected", "s-pull", "s-volume"}) {
 		t.Error(cms, secrets)
 	}
 }
 
-// TestFollow proves PL-05: an object is read once, then answered locally; changes reach the pods that name it and no others.
+// TestFollow proves PL-05: an object is read once, then answered locally; changes reach the pods that name it and no
+// others.
 func TestFollow(t *testing.T) {
 	client := fake.NewClientset(configMap("a", "", map[string]string{"k": "1"}))
 	s, changed := open(t, client, time.Minute)
@@ -172,8 +176,8 @@ func TestRegisterAgain(t *testing.T) {
 	}
 }
 
-// TestAway proves SC-20 and PL-15: with the API server away what was known is given, what was not is an error that says why,
-// and when it is back, who was turned away is told.
+// TestAway proves SC-20 and PL-15: with the API server away what was known is given, what was not is an error that says
+// why, and when it is back, who was turned away is told.
 func TestAway(t *testing.T) {
 	client := fake.NewClientset(configMap("a", "", nil), configMap("late", "", nil))
 	var down atomic.Bool
@@ -196,7 +200,8 @@ func TestAway(t *testing.T) {
 	}
 	s.Register(podWith("two", "late"))
 	_, err := s.ConfigMap(t.Context(), "ns", "late")
-	if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `cannot read configmap "late": connection refused`) {
+	if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(),
+		`cannot read configmap "late": connection refused`) {
 		t.Error(err)
 	}
 	down.Store(false)
@@ -216,7 +221,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestOlder proves PL-05: a watch that begins with an older state than was read does not take us back; later it is believed.
+// TestOlder proves PL-05: a watch that begins with an older state than was read does not take us back; later it is
+// believed.
 func TestOlder(t *testing.T) {
 	s := New(Config{Client: fake.NewClientset()})
 	defer s.Close()
@@ -253,7 +259,8 @@ func TestOlder(t *testing.T) {
 
 // TestPullSecrets proves PL-03: the pod's, or else its account's; missing ones are named.
 func TestPullSecrets(t *testing.T) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "account"}}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default"},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "account"}}}
 	s, _ := open(t, fake.NewClientset(secret("pod"), secret("account"), account), time.Minute)
 	names := func(pod *corev1.Pod) string {
 		found, missing, err := s.PullSecrets(t.Context(), pod)
@@ -279,8 +286,8 @@ func TestPullSecrets(t *testing.T) {
 	}
 }
 
-// TestToken proves PL-05: a token is bound to its pod, kept until 80 % of its life, renewed then, kept on while the API server
-// does not give another, and an error once it is of no use.
+// TestToken proves PL-05: a token is bound to its pod, kept until 80 % of its life, renewed then, kept on while the API
+// server does not give another, and an error once it is of no use.
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -292,8 +299,10 @@ func TestToken(t *testing.T) {
 			}
 			issued++
 			last = a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
-			return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: fmt.Sprint("t", issued),
-				ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(*last.Spec.ExpirationSeconds) * time.Second))}}, nil
+			return true,
+				&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: fmt.Sprint("t",
+					issued),
+					ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(*last.Spec.ExpirationSeconds) * time.Second))}}, nil
 		})
 		told := make(chan types.UID, 10)
 		s := New(Config{Client: client, Changed: func(uid types.UID) { told <- uid }})
@@ -301,7 +310,8 @@ func TestToken(t *testing.T) {
 		s.Register(pod)
 		want := func(value string) {
 			t.Helper()
-			got, _, err := s.ServiceAccountToken(t.Context(), pod, &corev1.ServiceAccountTokenProjection{Audience: "vault", ExpirationSeconds: ptr.To[int64](1000)})
+			got, _, err := s.ServiceAccountToken(t.Context(), pod,
+				&corev1.ServiceAccountTokenProjection{Audience: "vault", ExpirationSeconds: ptr.To[int64](1000)})
 			if err != nil {
 				got = err.Error()
 			}
@@ -310,7 +320,8 @@ func TestToken(t *testing.T) {
 			}
 		}
 		want("t1")
-		if b := last.Spec.BoundObjectRef; b == nil || b.Kind != "Pod" || b.UID != "one" || !slices.Equal(last.Spec.Audiences, []string{"vault"}) {
+		if b := last.Spec.BoundObjectRef; b == nil || b.Kind != "Pod" || b.UID != "one" ||
+			!slices.Equal(last.Spec.Audiences, []string{"vault"}) {
 			t.Errorf("%+v", last.Spec)
 		}
 		time.Sleep(799 * time.Second)
@@ -346,8 +357,9 @@ func TestToken(t *testing.T) {
 	})
 }
 
-// TestTokenClockSet: RS-05: when the clock is set forward beyond a token's end, or back before its beginning, the pod is told of it within
-// a minute and gets another; before, it kept one that the API server refuses until as much time had passed as the clock was set by.
+// TestTokenClockSet: RS-05: when the clock is set forward beyond a token's end, or back before its beginning, the pod
+// is told of it within a minute and gets another; before, it kept one that the API server refuses until as much time
+// had passed as the clock was set by.
 func TestTokenClockSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var off time.Duration
@@ -356,8 +368,10 @@ func TestTokenClockSet(t *testing.T) {
 		issued := 0
 		client.PrependReactor("create", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
 			issued++
-			return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: fmt.Sprint("t", issued),
-				ExpirationTimestamp: metav1.NewTime(wall().Add(time.Hour))}}, nil
+			return true,
+				&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: fmt.Sprint("t",
+					issued),
+					ExpirationTimestamp: metav1.NewTime(wall().Add(time.Hour))}}, nil
 		})
 		told := make(chan types.UID, 10)
 		s := New(Config{Client: client, Wall: wall, Changed: func(uid types.UID) { told <- uid }})
@@ -366,7 +380,8 @@ func TestTokenClockSet(t *testing.T) {
 		s.Register(pod)
 		want := func(value string) {
 			t.Helper()
-			if got, _, err := s.ServiceAccountToken(t.Context(), pod, &corev1.ServiceAccountTokenProjection{}); got != value || err != nil {
+			if got, _, err := s.ServiceAccountToken(t.Context(), pod,
+				&corev1.ServiceAccountTokenProjection{}); got != value || err != nil {
 				t.Errorf("got %q, %v; want %q", got, err, value)
 			}
 		}

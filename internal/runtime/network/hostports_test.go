@@ -57,7 +57,8 @@ func TestHostPorts(t *testing.T) {
 			wantAnswer(t, got, err, tc.want)
 		})
 	}
-	for _, refused := range []string{"127.0.0.1:18081", "198.18.1.1:18082", "198.18.1.1:18083", "127.0.0.1:80", "[::1]:18080"} {
+	for _, refused := range []string{"127.0.0.1:18081", "198.18.1.1:18082", "198.18.1.1:18083", "127.0.0.1:80",
+		"[::1]:18080"} {
 		if got, err := call("tcp", refused); !errors.Is(err, unix.ECONNREFUSED) {
 			t.Errorf("%s: %q, %v; want connection refused", refused, got, err)
 		}
@@ -71,7 +72,9 @@ func TestHostPorts(t *testing.T) {
 	got, err := call("tcp", "127.0.0.1:18080")
 	wantAnswer(t, got, err, "web 10.201.3.1") // a server's restart keeps host ports
 
-	for at, want := range map[string]bool{"127.0.0.1:18080": true, "0.0.0.0:18081": true, "127.0.0.1:18081": false, "127.0.0.1:18084": false} { // RS-10
+	// RS-10
+	for at, want := range map[string]bool{"127.0.0.1:18080": true, "0.0.0.0:18081": true, "127.0.0.1:18081": false,
+		"127.0.0.1:18084": false} {
 		addr := netip.MustParseAddrPort(at)
 		if to, err := Forwarded(addr.Addr(), addr.Port()); err != nil || to.IsValid() != want {
 			t.Errorf("%s is forwarded to %v (%v); want that it is: %v", at, to, err, want)
@@ -92,7 +95,8 @@ func TestHostPorts(t *testing.T) {
 func TestHostLoopbackIsClosedToPods(t *testing.T) {
 	c := host(t, "wt-guard", "10.201.4.0/24")
 	p := addPod(t, c, "p", PortMapping{HostPort: 18090, ContainerPort: 80})
-	if v, err := os.ReadFile(sysctlPath("ipv4", "conf", c.Bridge, "route_localnet")); err != nil || strings.TrimSpace(string(v)) != "1" {
+	if v, err := os.ReadFile(sysctlPath("ipv4", "conf", c.Bridge, "route_localnet")); err != nil ||
+		strings.TrimSpace(string(v)) != "1" {
 		t.Fatalf("route_localnet of the bridge: %q, %v", v, err)
 	}
 	secret, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -116,7 +120,8 @@ func TestHostLoopbackIsClosedToPods(t *testing.T) {
 			return err
 		}
 		dst := ipNet(netip.MustParsePrefix("127.0.0.0/8"))
-		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Dst: dst, Gw: net.ParseIP("10.201.4.1")}); err != nil {
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Dst: dst,
+			Gw: net.ParseIP("10.201.4.1")}); err != nil {
 			return err
 		}
 		local := &net.UDPAddr{IP: p.Addrs[0].Addr().AsSlice()}
@@ -153,10 +158,12 @@ func TestHostPortConflicts(t *testing.T) {
 		{"the same port", c, []PortMapping{tcp("")}, true},
 		{"the same port on one address", c, []PortMapping{tcp("127.0.0.1")}, true},
 		{"the same port of another server's pod", second, []PortMapping{tcp("")}, true},
-		{"twice in one pod", c, []PortMapping{{HostPort: 18101, ContainerPort: 1}, {HostPort: 18101, ContainerPort: 2, HostIP: "127.0.0.1"}}, true},
+		{"twice in one pod", c, []PortMapping{{HostPort: 18101, ContainerPort: 1},
+			{HostPort: 18101, ContainerPort: 2, HostIP: "127.0.0.1"}}, true},
 		{"another protocol", c, []PortMapping{{HostPort: 18100, ContainerPort: 80, Protocol: "udp"}}, false},
 		{"sctp", c, []PortMapping{{HostPort: 18100, ContainerPort: 80, Protocol: "SCTP"}}, false},
-		{"two addresses", c, []PortMapping{{HostPort: 18102, ContainerPort: 1, HostIP: "127.0.0.1"}, {HostPort: 18102, ContainerPort: 2, HostIP: "127.0.0.2"}}, false},
+		{"two addresses", c, []PortMapping{{HostPort: 18102, ContainerPort: 1, HostIP: "127.0.0.1"},
+			{HostPort: 18102, ContainerPort: 2, HostIP: "127.0.0.2"}}, false},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			s := newSandbox(t)
@@ -173,7 +180,8 @@ func TestHostPortConflicts(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if held, _ := Leases(tc.on); tc.on.Bridge == c.Bridge && len(held) != 1 || tc.on.Bridge != c.Bridge && len(held) != 0 {
+			if held, _ := Leases(tc.on); tc.on.Bridge == c.Bridge && len(held) != 1 ||
+				tc.on.Bridge != c.Bridge && len(held) != 0 {
 				t.Errorf("leases afterwards: %v", held)
 			}
 		})

@@ -115,16 +115,18 @@ func lose(t *testing.T, name string) {
 	}
 }
 
-// TestKeeper: RS-09, whatever is taken from the network of running pods is made again, without anybody's asking: they reach one another
-// and service kubernetes, and their host ports lead to them.
+// TestKeeper: RS-09, whatever is taken from the network of running pods is made again, without anybody's asking: they
+// reach one another and service kubernetes, and their host ports lead to them.
 func TestKeeper(t *testing.T) {
 	n := keep(t, "wt-keep", "10.201.60.0/24")
 	beyond(t, "10.96.0.9/32")
 	server := apiServer(t, "127.0.0.1")
-	if _, err := n.k.Carry(Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: server, Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}); err != nil {
+	if _, err := n.k.Carry(Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: server,
+		Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}); err != nil {
 		t.Fatal(err)
 	}
-	web := n.add("web", PortMapping{HostPort: 18300, ContainerPort: 80}, PortMapping{HostPort: 18301, ContainerPort: 81, Protocol: "udp", HostIP: "127.0.0.1"})
+	web := n.add("web", PortMapping{HostPort: 18300, ContainerPort: 80},
+		PortMapping{HostPort: 18301, ContainerPort: 81, Protocol: "udp", HostIP: "127.0.0.1"})
 	web.listen("tcp", "web", 80)
 	web.listen("udp", "web", 81)
 	other := n.add("other")
@@ -220,7 +222,10 @@ func TestKeeperMendsWhatWasLostWhileNobodyWatched(t *testing.T) {
 	p.listen("tcp", "p", 80)
 	nft(t, func(c *nftables.Conn) { c.FlushRuleset() })
 	lose(t, c.Bridge)
-	k, err := NewKeeper(c, func(context.Context) ([]Pod, error) { return []Pod{{p.req.Attachment, p.req.Netns, p.req.Ports}}, nil }, slog.New(slog.DiscardHandler))
+	k,
+		err := NewKeeper(c,
+		func(context.Context) ([]Pod, error) { return []Pod{{p.req.Attachment, p.req.Netns, p.req.Ports}}, nil },
+		slog.New(slog.DiscardHandler))
 	if err == nil {
 		err = k.Mend(t.Context())
 	}
@@ -245,7 +250,8 @@ func TestKeeperLeavesEndedPodsAlone(t *testing.T) {
 	if err := Del(n.c, p.req); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []repair{{kind: remakeLink, pod: w.pods[0]}, {kind: republish, pod: w.pods[0], ports: w.pods[0].ports}} {
+	for _, r := range []repair{{kind: remakeLink, pod: w.pods[0]},
+		{kind: republish, pod: w.pods[0], ports: w.pods[0].ports}} {
 		if made, err := n.k.do(r); made || err != nil {
 			t.Errorf("%s: made %v, %v", r, made, err)
 		}

@@ -203,11 +203,16 @@ func TestAddFailsWithoutTraces(t *testing.T) {
 		want string
 	}{
 		{"no namespace", Request{Attachment: Attachment{"p", "eth0"}, Netns: "/nowhere/netns"}, "no such file"},
-		{"no namespace but a file", Request{Attachment: Attachment{"p", "eth0"}, Netns: file}, "is not a network namespace"},
-		{"bad port", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 70000, ContainerPort: 1}}}, "not between 1 and 65535"},
-		{"bad protocol", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, Protocol: "icmp"}}}, "not tcp, udp or sctp"},
-		{"bad host address", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "home"}}}, "not an IP address"},
-		{"host address of another family", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "fd00::1"}}}, "has no address of the same family"},
+		{"no namespace but a file", Request{Attachment: Attachment{"p", "eth0"}, Netns: file},
+			"is not a network namespace"},
+		{"bad port", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 70000, ContainerPort: 1}}},
+			"not between 1 and 65535"},
+		{"bad protocol", Request{Attachment{"p", "eth0"}, s.path,
+			[]PortMapping{{HostPort: 1, ContainerPort: 1, Protocol: "icmp"}}}, "not tcp, udp or sctp"},
+		{"bad host address", Request{Attachment{"p", "eth0"}, s.path,
+			[]PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "home"}}}, "not an IP address"},
+		{"host address of another family", Request{Attachment{"p", "eth0"}, s.path,
+			[]PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "fd00::1"}}}, "has no address of the same family"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			_, err := Add(c, tc.r)
@@ -229,7 +234,8 @@ func TestAddFailsWithoutTraces(t *testing.T) {
 	t.Run("no bridge", func(t *testing.T) {
 		gone := c
 		gone.Bridge = "wt-nobridge"
-		if _, err := Add(gone, Request{Attachment: Attachment{"p", "eth0"}, Netns: s.path}); !errors.Is(err, ErrNoBridge) {
+		if _, err := Add(gone, Request{Attachment: Attachment{"p", "eth0"}, Netns: s.path}); !errors.Is(err,
+			ErrNoBridge) {
 			t.Errorf("error %v", err)
 		}
 		if err := Status(gone); !errors.Is(err, ErrNoBridge) {
@@ -338,7 +344,8 @@ func TestManyAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, s := range pods {
 			wg.Go(func() {
-				r := Request{Attachment{fmt.Sprintf("pod%d", i), "eth0"}, s.path, []PortMapping{{HostPort: int32(18200 + i), ContainerPort: 80}}}
+				r := Request{Attachment{fmt.Sprintf("pod%d", i), "eth0"}, s.path,
+					[]PortMapping{{HostPort: int32(18200 + i), ContainerPort: 80}}}
 				if err := do(r); err != nil {
 					t.Error(err)
 				}
@@ -373,8 +380,11 @@ func TestSetupRefuses(t *testing.T) {
 		c    Config
 		want string
 	}{
-		{"a subnet in use", Config{Bridge: "wt-there", CIDRs: c.CIDRs, StateDir: t.TempDir()}, "overlaps with the route to 10.201.16.0/24 on wt-here"},
-		{"a device that is no bridge", Config{Bridge: "lo", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.201.17.0/24")}, StateDir: t.TempDir()}, "not a bridge"},
+		{"a subnet in use", Config{Bridge: "wt-there", CIDRs: c.CIDRs, StateDir: t.TempDir()},
+			"overlaps with the route to 10.201.16.0/24 on wt-here"},
+		{"a device that is no bridge",
+			Config{Bridge: "lo", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.201.17.0/24")}, StateDir: t.TempDir()},
+			"not a bridge"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			if err := Setup(tc.c); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -407,9 +417,11 @@ func TestSetupFollowsAChangedConfig(t *testing.T) {
 func TestMissingFeaturesAreNamed(t *testing.T) {
 	fine, lacks := func() error { return nil }, func() error { return unix.EOPNOTSUPP }
 	err := explain(unix.EOPNOTSUPP, func() []feature {
-		return []feature{{"nat chains (CONFIG_NFT_NAT)", lacks}, {"fib (CONFIG_NFT_FIB_INET)", fine}, {"masquerade (CONFIG_NFT_MASQ)", lacks}}
+		return []feature{{"nat chains (CONFIG_NFT_NAT)", lacks}, {"fib (CONFIG_NFT_FIB_INET)", fine},
+			{"masquerade (CONFIG_NFT_MASQ)", lacks}}
 	})
-	if want := "missing nat chains (CONFIG_NFT_NAT), masquerade (CONFIG_NFT_MASQ)"; !strings.Contains(err.Error(), want) {
+	if want := "missing nat chains (CONFIG_NFT_NAT), masquerade (CONFIG_NFT_MASQ)"; !strings.Contains(err.Error(),
+		want) {
 		t.Errorf("error %v, want %q in it", err, want)
 	}
 	t.Run("this kernel lacks nothing and the probes leave nothing", func(t *testing.T) {
@@ -460,8 +472,8 @@ func TestChooseKeepsTheSubnetOfARunningBridge(t *testing.T) {
 	}
 }
 
-// What is sent right after Add must arrive: the kernel drops packets until it has noticed that the cable is plugged in, and
-// then they are sent again only after a second.
+// What is sent right after Add must arrive: the kernel drops packets until it has noticed that the cable is plugged in,
+// and then they are sent again only after a second.
 func TestFirstPacketPasses(t *testing.T) {
 	c := host(t, "wt-first", "10.201.22.0/24")
 	for i := range 20 {

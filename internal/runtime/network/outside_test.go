@@ -28,13 +28,14 @@ func foreign(t *testing.T, bridge, cidr string) *pod {
 	return p
 }
 
-// PL-12: clients in the pods of another runtime's network reach the API server too, also one on loopback, and nothing else there; what is put
-// there for it can be taken away.
+// PL-12: clients in the pods of another runtime's network reach the API server too, also one on loopback, and nothing
+// else there; what is put there for it can be taken away.
 func TestServicesOutside(t *testing.T) {
 	const bridge = "wt-svc9"
 	beyond(t)
 	p := foreign(t, bridge, "10.201.29.0/24")
-	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
+	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"),
+		Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	for range 2 { // as at each look
 		if _, err := CarryOutside(bridge, s); err != nil {
 			t.Fatal(err)

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// WL-13: the address that pods ask for names leads to the resolver, over UDP and TCP, for pods and the machine, also when the server has
-// stopped; a machine without a default route has a way to it; and where it cannot be reached, that is said.
+// WL-13: the address that pods ask for names leads to the resolver, over UDP and TCP, for pods and the machine, also
+// when the server has stopped; a machine without a default route has a way to it; and where it cannot be reached, that
+// is said.
 func TestServiceNames(t *testing.T) {
 	c := host(t, "wt-names", "10.201.25.0/24")
 	p := addPod(t, c, "p")
@@ -28,7 +29,8 @@ func TestServiceNames(t *testing.T) {
 	t.Cleanup(func() { tcp.Close() })
 	go answerConns(tcp, "names")
 	go answerPackets(udp, "names")
-	s := Services{Names: netip.MustParseAddrPort("10.96.0.10:53"), Resolver: at, Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
+	s := Services{Names: netip.MustParseAddrPort("10.96.0.10:53"), Resolver: at,
+		Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	for _, api := range []string{"10.96.0.1:443", ""} { // with a server, and when it has stopped
 		s.API, s.Server = netip.AddrPort{}, netip.AddrPort{}
 		if api != "" {

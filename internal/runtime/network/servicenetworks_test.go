@@ -10,8 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// TestSeveralServiceNetworks: WL-25: what is sent to any network of services and to no service is refused, and the machine has a way
-// to each, for as long as it is one; pods stay reachable where their network lies in one.
+// TestSeveralServiceNetworks: WL-25: what is sent to any network of services and to no service is refused, and the
+// machine has a way to each, for as long as it is one; pods stay reachable where their network lies in one.
 func TestSeveralServiceNetworks(t *testing.T) {
 	out := beyond(t, "10.96.0.7/32", "203.0.113.7/32")
 	out.listen("tcp", "foreign", 443)
@@ -32,7 +32,8 @@ func TestSeveralServiceNetworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		ways := map[string]bool{}
-		all, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeMark}, netlink.RT_FILTER_PROTOCOL)
+		all, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeMark},
+			netlink.RT_FILTER_PROTOCOL)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func TestServices(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			api := net.JoinHostPort(tc.api, "443")
-			s := Services{API: netip.MustParseAddrPort(api), Server: apiServer(t, tc.listen), Refused: []netip.Prefix{netip.MustParsePrefix(tc.cidr)}}
+			s := Services{API: netip.MustParseAddrPort(api), Server: apiServer(t, tc.listen),
+				Refused: []netip.Prefix{netip.MustParsePrefix(tc.cidr)}}
 			for range 3 { // as at every start of the server
 				if own, err := Carry(c, s); err != nil || len(own) > 0 {
 					t.Fatal(own, err)
@@ -130,18 +131,21 @@ func TestServices(t *testing.T) {
 
 func wantNoRoute(t *testing.T) {
 	t.Helper()
-	left, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeMark}, netlink.RT_FILTER_PROTOCOL)
+	left, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeMark},
+		netlink.RT_FILTER_PROTOCOL)
 	if err != nil || len(left) > 0 {
 		t.Errorf("routes left: %v, %v", left, err)
 	}
 }
 
-// PL-12: a server on loopback is reached by its service's endpoint too, which is the machine's own address: by pods, and by nobody else.
+// PL-12: a server on loopback is reached by its service's endpoint too, which is the machine's own address: by pods,
+// and by nobody else.
 func TestServicesEndpointOfLoopback(t *testing.T) {
 	beyond(t)
 	c := host(t, "wt-svce", "10.201.24.0/24")
 	p := addPod(t, c, "p")
-	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
+	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"),
+		Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	s.Advertised = netip.AddrPortFrom(netip.MustParseAddr("198.18.1.1"), s.Server.Port())
 	if _, err := Carry(c, s); err != nil {
 		t.Fatal(err)
@@ -168,7 +172,9 @@ func TestServicesOfTwoServersOffline(t *testing.T) {
 	one, two := host(t, "wt-svc1", "10.201.21.0/24"), host(t, "wt-svc2", "10.201.22.0/24")
 	a, b := addPod(t, one, "a"), addPod(t, two, "b")
 	for i, c := range []Config{one, two} {
-		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, []string{"127.0.0.1", "127.0.0.2"}[i]), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
+		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"),
+			Server:  apiServer(t, []string{"127.0.0.1", "127.0.0.2"}[i]),
+			Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 		if _, err := Carry(c, s); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +221,8 @@ func TestServicesOfPodsOnTheHost(t *testing.T) {
 			t.Skip("no cgroup can be made to tell pods by:", err)
 		}
 		t.Cleanup(func() {
-			err := errors.Join(enter(before), os.Remove(filepath.Join(root, folder, "pod")), os.Remove(filepath.Join(root, folder)))
+			err := errors.Join(enter(before), os.Remove(filepath.Join(root, folder, "pod")),
+				os.Remove(filepath.Join(root, folder)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -230,7 +237,8 @@ func TestServicesOfPodsOnTheHost(t *testing.T) {
 		}
 		defer l.Close()
 		go answerConns(l, bridge)
-		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: l.Addr().(*net.TCPAddr).AddrPort(), Pods: Cgroup{dir.Ino, 1}}
+		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: l.Addr().(*net.TCPAddr).AddrPort(),
+			Pods: Cgroup{dir.Ino, 1}}
 		if _, err := Carry(c, s); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +274,8 @@ func TestServicesSpareTheMachinesOwnNetworks(t *testing.T) {
 	out.listen("tcp", "neighbour", 80)
 	c := host(t, "wt-svc3", "10.201.23.0/24")
 	p := addPod(t, c, "p")
-	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
+	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"),
+		Refused: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}}
 	own, err := Carry(c, s)
 	if err != nil || !slices.Equal(own, []netip.Prefix{netip.MustParsePrefix("10.100.0.0/24")}) {
 		t.Fatal(own, err)
@@ -302,7 +311,8 @@ func TestServicesYield(t *testing.T) {
 	}
 	defer proxy.close()
 	proxy.conn.AddTable(proxy.t)
-	rule := proxy.chain("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest)
+	rule := proxy.chain("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting,
+		nftables.ChainPriorityNATDest)
 	rule(toService(api, isTCP()), toAddress(netip.AddrPortFrom(proxied.Addrs[0].Addr(), 6443)))
 	if err := proxy.conn.Flush(); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ func newForeign(t *testing.T) *foreign {
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f := &foreign{t: t, dir: dir, spec: Spec{Stdout: filepath.Join(at, "stdout"), Stderr: filepath.Join(at, "stderr"), Log: filepath.Join(dir, "log")}}
+	f := &foreign{t: t, dir: dir, spec: Spec{Stdout: filepath.Join(at, "stdout"), Stderr: filepath.Join(at, "stderr"),
+		Log: filepath.Join(dir, "log")}}
 	for _, path := range f.spec.paths() {
 		if err := unix.Mkfifo(path, 0o700); err != nil {
 			t.Fatal(err)
@@ -77,8 +78,8 @@ func (f *foreign) nothing() {
 	}
 }
 
-// EC-16 on a runtime that cannot be told of a tap: its shim gets the tap's fifos under the runtime's names, which are the runtime's again
-// when it has opened them, also for the next process.
+// EC-16 on a runtime that cannot be told of a tap: its shim gets the tap's fifos under the runtime's names, which are
+// the runtime's again when it has opened them, also for the next process.
 func TestStartExchanged(t *testing.T) {
 	defer leaktest.None(t)
 	f := newForeign(t)
@@ -141,7 +142,8 @@ func TestStartExchangedFails(t *testing.T) {
 	f.nothing()
 }
 
-// A process that is killed in the middle of a start: the next one gives the names back, and goes on if the container was started.
+// A process that is killed in the middle of a start: the next one gives the names back, and goes on if the container
+// was started.
 func TestRecoverExchanged(t *testing.T) {
 	for name, started := range map[string]bool{"started": true, "not started": false} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +193,8 @@ func TestRecoverExchanged(t *testing.T) {
 	}
 }
 
-// A container that ended while no server ran, whose fifos the runtime has removed: what was kept is shown, and that there may be more.
+// A container that ended while no server ran, whose fifos the runtime has removed: what was kept is shown, and that
+// there may be more.
 func TestRecoverExchangedEndedAlone(t *testing.T) {
 	defer leaktest.None(t)
 	f := newForeign(t)

@@ -81,8 +81,9 @@ func (j *joined) ends(want string, as error) {
 	_ = j.in.Close()
 }
 
-// EC-15, EC-16: of a container whose output only passes clients see the log and what it does not have, such as a prompt; one whose
-// input ends leaves, and the container's goes on; the log has all, also what the ring has let go, and with another process in between.
+// EC-15, EC-16: of a container whose output only passes clients see the log and what it does not have, such as a
+// prompt; one whose input ends leaves, and the container's goes on; the log has all, also what the ring has let go, and
+// with another process in between.
 func TestPassing(t *testing.T) {
 	defer leaktest.None(t)
 	dir := t.TempDir()
@@ -131,7 +132,8 @@ func TestPassing(t *testing.T) {
 	last.work.Wait()
 	taps.Stop()
 	var st unix.Stat_t
-	if err := unix.Stat(filepath.Join(dir, "c", ringFile), &st); err != nil || st.Size < passingSize || st.Blocks*512 > passingSize/2 {
+	if err := unix.Stat(filepath.Join(dir, "c", ringFile), &st); err != nil || st.Size < passingSize ||
+		st.Blocks*512 > passingSize/2 {
 		t.Errorf("the ring of a container that has ended takes %d bytes of the disk (%v)", st.Blocks*512, err)
 	}
 	text, err := os.ReadFile(s.spec.Log)

@@ -50,7 +50,8 @@ func (s *fakeShim) create() error {
 	if !s.spec.TTY {
 		s.err, s.keepErr = open(s.t, s.spec.Stderr+Suffix, os.O_WRONLY), open(s.t, s.spec.Stderr+Suffix, os.O_RDONLY)
 	}
-	s.in, s.keepIn = open(s.t, s.spec.Stdin+Suffix, os.O_RDONLY|syscall.O_NONBLOCK), open(s.t, s.spec.Stdin+Suffix, os.O_WRONLY)
+	s.in, s.keepIn = open(s.t, s.spec.Stdin+Suffix, os.O_RDONLY|syscall.O_NONBLOCK),
+		open(s.t, s.spec.Stdin+Suffix, os.O_WRONLY)
 	return nil
 }
 
@@ -112,8 +113,8 @@ func seen(t *testing.T, taps *Taps, s *fakeShim) func() string {
 	}
 }
 
-// EC-15, EC-16: every client sees all from the first byte, before, during and after; a process that lets go and the next one that
-// takes up change nothing, nor for the log, which is renamed meanwhile.
+// EC-15, EC-16: every client sees all from the first byte, before, during and after; a process that lets go and the
+// next one that takes up change nothing, nor for the log, which is renamed meanwhile.
 func TestTaps(t *testing.T) {
 	defer leaktest.None(t)
 	dir := t.TempDir()
@@ -166,13 +167,14 @@ func TestTaps(t *testing.T) {
 			log += strings.Join(strings.SplitN(line, " ", 4)[1:], " ")
 		}
 	}
-	if strings.Count(log, "stdout F ") != 3 || !strings.Contains(log, "stdout F two and more\n") || !strings.Contains(log, "stderr P an error\n") {
+	if strings.Count(log, "stdout F ") != 3 || !strings.Contains(log, "stdout F two and more\n") ||
+		!strings.Contains(log, "stderr P an error\n") {
 		t.Errorf("log %q", log)
 	}
 }
 
-// EC-16: what a container prints while no server runs is lost if it also ends then; whoever attaches is told. One that goes on
-// and has nothing to say is none of these.
+// EC-16: what a container prints while no server runs is lost if it also ends then; whoever attaches is told. One that
+// goes on and has nothing to say is none of these.
 func TestTapOfContainerThatEndedAlone(t *testing.T) {
 	defer leaktest.None(t)
 	for alone, want := range map[bool]string{
@@ -272,7 +274,8 @@ func TestTapStdin(t *testing.T) {
 	}
 }
 
-// A client that takes nothing holds the container up once the ring is full, until it goes away; another goes on getting all.
+// A client that takes nothing holds the container up once the ring is full, until it goes away; another goes on getting
+// all.
 func TestTapSlowClient(t *testing.T) {
 	defer leaktest.None(t)
 	dir := t.TempDir()
@@ -323,8 +326,8 @@ func TestTapSlowClient(t *testing.T) {
 	taps.Stop()
 }
 
-// EC-16, IX-05: where one client is on the way, nothing is let go before it is there: it gets all of an output that is longer than
-// the ring, though the container was faster.
+// EC-16, IX-05: where one client is on the way, nothing is let go before it is there: it gets all of an output that is
+// longer than the ring, though the container was faster.
 func TestTapAwaited(t *testing.T) {
 	defer leaktest.None(t)
 	dir := t.TempDir()

@@ -26,15 +26,18 @@ func row(local, remote string, uid, inode int) string {
 		}
 		return fmt.Sprintf("%s:%04X", out, at.Port())
 	}
-	return fmt.Sprintf("   0: %s %s 01 00000000:00000000 00:00000000 00000000 %5d        0 %d 1 0 20 4 30 10 -1\n", hex(local), hex(remote), uid, inode)
+	return fmt.Sprintf("   0: %s %s 01 00000000:00000000 00:00000000 00000000 %5d        0 %d 1 0 20 4 30 10 -1\n",
+		hex(local), hex(remote), uid, inode)
 }
 
 // UI-03: whose a socket is, is told by both of its ends; one that was closed is nobody's.
 func TestOwner(t *testing.T) {
-	table := heading + row("127.0.0.1:8480", "127.0.0.1:40000", 0, 5) + row("127.0.0.1:40000", "127.0.0.1:8480", 1000, 6) +
+	table := heading + row("127.0.0.1:8480", "127.0.0.1:40000", 0, 5) +
+		row("127.0.0.1:40000", "127.0.0.1:8480", 1000, 6) +
 		row("127.0.0.1:40001", "127.0.0.1:8480", 1001, 0) + row("[::1]:40002", "[::1]:8480", 1002, 7) +
 		row("[::ffff:127.0.0.1]:40003", "[::ffff:127.0.0.1]:8480", 1003, 8) + "odd\n"
-	for from, want := range map[string]int{"127.0.0.1:40000": 1000, "127.0.0.1:40001": -1, "[::1]:40002": 1002, "127.0.0.1:40003": 1003, "127.0.0.1:40004": -1} {
+	for from, want := range map[string]int{"127.0.0.1:40000": 1000, "127.0.0.1:40001": -1, "[::1]:40002": 1002,
+		"127.0.0.1:40003": 1003, "127.0.0.1:40004": -1} {
 		local := netip.MustParseAddrPort(from)
 		uid, ok := Owner(table, local, netip.AddrPortFrom(local.Addr(), 8480))
 		if !ok {
@@ -46,7 +49,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// UI-03: a connection of another user of the machine is closed before anything is served on it; so is one of whose owner nothing is known.
+// UI-03: a connection of another user of the machine is closed before anything is served on it; so is one of whose
+// owner nothing is known.
 func TestListener(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to be another user")

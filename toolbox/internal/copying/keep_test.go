@@ -172,12 +172,13 @@ func only(t *testing.T, dir, name string, content []byte) {
 	}
 }
 
-// DA-09, IX-04: wherever an archive is cut off, what there is of its file is kept under another name, and the file is whole
-// when the rest has come.
+// DA-09, IX-04: wherever an archive is cut off, what there is of its file is kept under another name, and the file is
+// whole when the rest has come.
 func TestKeepGoesOn(t *testing.T) {
 	content := random(300_001)
 	archive := append(framed(keptEntry(t, tar.Header{Name: "f"}, content)), theEnd...)
-	for _, cut := range []int{0, 1, 4, 300, 515, 516, 517, 60_000, 60_004, 60_006, 200_000, 300_500, 300_540, len(archive) - 4, len(archive) - 1} {
+	for _, cut := range []int{0, 1, 4, 300, 515, 516, 517, 60_000, 60_004, 60_006, 200_000, 300_500, 300_540,
+		len(archive) - 4, len(archive) - 1} {
 		t.Run(strconv.Itoa(cut), func(t *testing.T) {
 			dir := t.TempDir()
 			k := keep(t, dir, "/")
@@ -249,7 +250,8 @@ func TestKeepInto(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"/": intoFolder, "/file": intoName, "/new": intoName, "new": intoName, "/new/": "", "/no/new": "", "/file/": ""} {
+	for path, want := range map[string]string{"/": intoFolder, "/file": intoName, "/new": intoName, "new": intoName,
+		"/new/": "", "/no/new": "", "/file/": ""} {
 		k := keep(t, dir, path)
 		k.send(theEnd)
 		got, err := strings.TrimPrefix(k.says(), greeting), k.end()
@@ -259,7 +261,8 @@ func TestKeepInto(t *testing.T) {
 	}
 }
 
-// DA-09: a process that still writes to a part, for it has not heard of the cut, never writes to what another goes on with.
+// DA-09: a process that still writes to a part, for it has not heard of the cut, never writes to what another goes on
+// with.
 func TestKeepHeld(t *testing.T) {
 	root := t.TempDir()
 	u, err := NewUnpacker(root, "/")
@@ -283,7 +286,8 @@ func TestKeepHeld(t *testing.T) {
 		t.Errorf("it does not go on from %q, %v", text, err)
 	}
 	other.drop(u.parentFD)
-	if other, err = u.openPart(u.parentFD, false); err != nil || other.name == first.name { // at once: nothing is asked for
+	// at once: nothing is asked for
+	if other, err = u.openPart(u.parentFD, false); err != nil || other.name == first.name {
 		t.Fatalf("one part for two: %+v, %v", other, err)
 	}
 	other.drop(u.parentFD)
@@ -321,11 +325,13 @@ func TestKeepHeld(t *testing.T) {
 	second.file.Close()
 }
 
-// IX-04: what a copy has left that nobody came back for is taken away by the next one; what is young, held, or no part, is not.
+// IX-04: what a copy has left that nobody came back for is taken away by the next one; what is young, held, or no part,
+// is not.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * staleAge)
-	names := map[string]bool{strings.Repeat("A", 26): false, strings.Repeat("B", 26): true, strings.Repeat("C", 26): true, "mine": true}
+	names := map[string]bool{strings.Repeat("A", 26): false, strings.Repeat("B", 26): true,
+		strings.Repeat("C", 26): true, "mine": true}
 	for token := range names {
 		name := filepath.Join(dir, partPrefix+token)
 		if err := os.WriteFile(name, []byte("part"), 0o600); err != nil {
@@ -348,7 +354,8 @@ func TestSweep(t *testing.T) {
 			}
 		}
 	}
-	if _, errs, err := call(t, "cp-unpack", archive(t, "f", []byte("new")), "--root", dir, "/"); err != nil || errs != "" {
+	if _, errs, err := call(t, "cp-unpack", archive(t, "f", []byte("new")), "--root", dir, "/"); err != nil ||
+		errs != "" {
 		t.Fatalf("%v, %s", err, errs)
 	}
 	for token, stays := range names {
@@ -358,7 +365,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// IX-04: a disk without room for a file ends its copy at once, with the reason, and what has come of it gives its room back.
+// IX-04: a disk without room for a file ends its copy at once, with the reason, and what has come of it gives its room
+// back.
 func TestKeepNoSpace(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=256k"); err != nil {

@@ -179,8 +179,9 @@ func (l *looker) within(name, at string) (*root, string, error) {
 	case err != nil:
 		return nil, "", fmt.Errorf("container %s: its files are not here: %w", name, err)
 	case !kept: // to change the root has no way back, for the next question
-		return nil, "", applet.Fail(1, "a path cannot be kept in a folder here: the kernel has no openat2 (Linux 5.6 has), "+
-			"or a seccomp profile forbids it")
+		return nil, "",
+			applet.Fail(1, "a path cannot be kept in a folder here: the kernel has no openat2 (Linux 5.6 has), "+
+				"or a seccomp profile forbids it")
 	}
 	return r, where, nil
 }

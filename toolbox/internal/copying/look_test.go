@@ -117,7 +117,8 @@ func TestLookSends(t *testing.T) {
 	if !bytes.Equal(got, long) || answers[0].File.Size != int64(len(long)) || !answers[len(answers)-1].End {
 		t.Errorf("%d bytes came of %d, in %d lines", len(got), len(long), len(answers))
 	}
-	for path, want := range map[string]string{"/data/sub": fmt.Sprintf("sub/ 0, sub/long %d", len(long)), "/data/in": "in/ 0, in/passwd 4"} {
+	for path, want := range map[string]string{"/data/sub": fmt.Sprintf("sub/ 0, sub/long %d", len(long)),
+		"/data/in": "in/ 0, in/passwd 4"} {
 		if s := archiveOf(t, base, path); s != want {
 			t.Errorf("the archive of %s has %s", path, s)
 		}
@@ -152,8 +153,10 @@ func TestLookListsOddTimes(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
 	late := time.Date(11476, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := errorsOf(os.Mkdir(filepath.Join(base, "root"), 0o755), os.WriteFile(filepath.Join(base, "root/late"), nil, 0o644),
-		os.WriteFile(filepath.Join(base, "root/other"), nil, 0o644), os.Chtimes(filepath.Join(base, "root/late"), late, late)); err != nil {
+	if err := errorsOf(os.Mkdir(filepath.Join(base, "root"), 0o755),
+		os.WriteFile(filepath.Join(base, "root/late"), nil, 0o644),
+		os.WriteFile(filepath.Join(base, "root/other"), nil, 0o644),
+		os.Chtimes(filepath.Join(base, "root/late"), late, late)); err != nil {
 		t.Fatal(err)
 	}
 	a := askLook(t, base, `{"do":"list","root":"root","path":"/"}`, `{"do":"read","root":"root","path":"/late"}`)
@@ -191,7 +194,8 @@ func TestLookPuts(t *testing.T) {
 	data := func(text string) string { return `{"data":"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"}` }
 	put := `{"do":"put","root":"root","path":"/data","name":"old","size":5,"over":true}`
 	unasked := strings.Replace(put, "true", "false", 1)
-	for _, cut := range [][]string{{unasked, data("abcde")}, {put}, {put, data("ab")}, {put, data("abcdef")}, {put, `{"do":"list"}`}} {
+	for _, cut := range [][]string{{unasked, data("abcde")}, {put}, {put, data("ab")}, {put, data("abcdef")},
+		{put, `{"do":"list"}`}} {
 		if a := askLook(t, base, cut...); a[len(a)-1].Error == "" {
 			t.Errorf("%q: %+v", cut, a)
 		}
@@ -283,7 +287,8 @@ func TestLookChanged(t *testing.T) {
 	q := `{"do":"changed","root":"root","path":"/","since":"` + since.UTC().Format(time.RFC3339Nano) + `"}`
 	known := filepath.Join(base, ".wherry", "root")
 	if err := errorsOf(os.MkdirAll(known, 0o755), os.WriteFile(filepath.Join(known, "status.json"),
-		[]byte(`{"attempt":3,"state":"exited","createdAt":"`+since.UTC().Format(time.RFC3339Nano)+`"}`), 0o644)); err != nil {
+		[]byte(`{"attempt":3,"state":"exited","createdAt":"`+since.UTC().Format(time.RFC3339Nano)+`"}`),
+		0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range []string{q, `{"do":"changed","root":"root","path":"/"}`} {

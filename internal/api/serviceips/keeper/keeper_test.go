@@ -201,7 +201,8 @@ func TestObjectsFollow(t *testing.T) {
 					continue
 				}
 				foreign := &networking.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: name},
-					Spec: networking.IPAddressSpec{ParentRef: &networking.ParentReference{Resource: "gateways", Name: "g"}}}
+					Spec: networking.IPAddressSpec{ParentRef: &networking.ParentReference{Resource: "gateways",
+						Name: "g"}}}
 				_, _ = w.objects.Create(t.Context(), foreign, nil, &metav1.CreateOptions{})
 			}
 		})
@@ -211,7 +212,8 @@ func TestObjectsFollow(t *testing.T) {
 		synctest.Wait()
 		w.check(t)
 		if w.keeper.working || made.Load() == 0 {
-			t.Errorf("after everything is done something runs still: %v; services made: %d", w.keeper.working, made.Load())
+			t.Errorf("after everything is done something runs still: %v; services made: %d", w.keeper.working,
+				made.Load())
 		}
 		w.keeper.Close()
 	})
@@ -255,8 +257,10 @@ func TestTakenOver(t *testing.T) {
 			w.objects.there[ip] = o
 			o.UID = types.UID(ip)
 		}
-		w.addresses.Load([]corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Spec: corev1.ServiceSpec{ClusterIP: "10.1.0.7"}},
-			{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, Spec: corev1.ServiceSpec{ClusterIP: "10.1.0.9"}}})
+		w.addresses.Load([]corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"},
+			Spec: corev1.ServiceSpec{ClusterIP: "10.1.0.7"}},
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"},
+				Spec: corev1.ServiceSpec{ClusterIP: "10.1.0.9"}}})
 		var all []networking.IPAddress
 		for _, o := range w.objects.there {
 			all = append(all, *o)

@@ -24,7 +24,8 @@ func TestNext(t *testing.T) {
 	}
 	foreign := but(func(o *networking.IPAddress) {
 		o.Labels = map[string]string{networkingv1.LabelManagedBy: "example.com"}
-		o.Spec.ParentRef = &networking.ParentReference{Group: "gateway.networking.k8s.io", Resource: "gateways", Name: "web", Namespace: "ns"}
+		o.Spec.ParentRef = &networking.ParentReference{Group: "gateway.networking.k8s.io", Resource: "gateways",
+			Name: "web", Namespace: "ns"}
 	})
 	for _, tt := range []struct {
 		name  string
@@ -35,17 +36,22 @@ func TestNext(t *testing.T) {
 		{"a new service", web, nil, Make},
 		{"nobody's", nobody, nil, Nothing},
 		{"as it should be", web, Object(ip, web), Nothing},
-		{"with labels and annotations besides", web, but(func(o *networking.IPAddress) { o.Labels["a"], o.Annotations = "b", map[string]string{"c": "d"} }), Nothing},
-		{"of a service that was here before", web, Object(ip, types.NamespacedName{Namespace: "ns", Name: "other"}), Remake},
+		{"with labels and annotations besides", web,
+			but(func(o *networking.IPAddress) { o.Labels["a"], o.Annotations = "b", map[string]string{"c": "d"} }),
+			Nothing},
+		{"of a service that was here before", web, Object(ip, types.NamespacedName{Namespace: "ns", Name: "other"}),
+			Remake},
 		{"of another namespace's", web, Object(ip, types.NamespacedName{Namespace: "other", Name: "web"}), Remake},
 		{"without labels", web, but(func(o *networking.IPAddress) { o.Labels = nil }), Remake},
-		{"of the wrong family", web, but(func(o *networking.IPAddress) { o.Labels[networkingv1.LabelIPAddressFamily] = "IPv6" }), Remake},
+		{"of the wrong family", web,
+			but(func(o *networking.IPAddress) { o.Labels[networkingv1.LabelIPAddressFamily] = "IPv6" }), Remake},
 		{"without a parent", web, but(func(o *networking.IPAddress) { o.Spec.ParentRef = nil }), Remake},
 		{"somebody else's, of a service's address", web, foreign, Remake},
 		{"somebody else's", nobody, foreign, Nothing},
 		{"of a service that is gone", nobody, Object(ip, web), Remove},
 		{"going", nobody, but(func(o *networking.IPAddress) { o.DeletionTimestamp = &metav1.Time{} }), Nothing},
-		{"going, and wanted", web, but(func(o *networking.IPAddress) { o.DeletionTimestamp = &metav1.Time{} }), Nothing},
+		{"going, and wanted", web, but(func(o *networking.IPAddress) { o.DeletionTimestamp = &metav1.Time{} }),
+			Nothing},
 	} {
 		if got := Next(tt.owner, tt.have); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
@@ -69,7 +75,8 @@ func TestCondition(t *testing.T) {
 			t.Errorf("it says %+v already", c)
 		}
 		meta.SetStatusCondition(&o.Status.Conditions, c)
-		if !Says(o, c) || len(o.Status.Conditions) != 1 || c.Type != "Ready" || (c.Status == metav1.ConditionTrue) == goes ||
+		if !Says(o, c) || len(o.Status.Conditions) != 1 || c.Type != "Ready" ||
+			(c.Status == metav1.ConditionTrue) == goes ||
 			(c.Reason == "Terminating") != goes {
 			t.Errorf("%+v", o.Status.Conditions)
 		}

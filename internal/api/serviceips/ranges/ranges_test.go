@@ -16,7 +16,8 @@ import (
 // cidr is a ServiceCIDR that is kept.
 func cidr(name string, version uint64, networks ...string) Range {
 	return Of(&networking.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
-		Finalizers: []string{"example.com/other", Finalizer}}, Spec: networking.ServiceCIDRSpec{CIDRs: networks}}, version)
+		Finalizers: []string{"example.com/other", Finalizer}}, Spec: networking.ServiceCIDRSpec{CIDRs: networks}},
+		version)
 }
 
 func leaving(r Range) Range {
@@ -55,14 +56,20 @@ func TestOpen(t *testing.T) {
 	}{
 		{"before objects", set(own), "[10.96.0.0/24]", "[10.96.0.0/24]"},
 		{"its object", set(own, cidr("kubernetes", 1, own)), "[10.96.0.0/24]", "[10.96.0.0/24]"},
-		{"two", set(own, cidr("a", 1, "10.1.0.7/24"), cidr("kubernetes", 1, own)), "[10.96.0.0/24 10.1.0.0/24]", "[10.96.0.0/24 10.1.0.0/24]"},
-		{"two of one network", set(own, cidr("a", 1, own), cidr("kubernetes", 1, own)), "[10.96.0.0/24]", "[10.96.0.0/24]"},
-		{"another start's object", set(own, cidr("kubernetes", 1, "10.97.0.0/24")), "[10.96.0.0/24 10.97.0.0/24]", "[10.96.0.0/24 10.97.0.0/24]"},
-		{"its object leaving", set(own, leaving(cidr("kubernetes", 1, own)), cidr("a", 1, "10.1.0.0/24")), "[10.1.0.0/24]", "[10.96.0.0/24 10.1.0.0/24]"},
+		{"two", set(own, cidr("a", 1, "10.1.0.7/24"), cidr("kubernetes", 1, own)), "[10.96.0.0/24 10.1.0.0/24]",
+			"[10.96.0.0/24 10.1.0.0/24]"},
+		{"two of one network", set(own, cidr("a", 1, own), cidr("kubernetes", 1, own)), "[10.96.0.0/24]",
+			"[10.96.0.0/24]"},
+		{"another start's object", set(own, cidr("kubernetes", 1, "10.97.0.0/24")), "[10.96.0.0/24 10.97.0.0/24]",
+			"[10.96.0.0/24 10.97.0.0/24]"},
+		{"its object leaving", set(own, leaving(cidr("kubernetes", 1, own)), cidr("a", 1, "10.1.0.0/24")),
+			"[10.1.0.0/24]", "[10.96.0.0/24 10.1.0.0/24]"},
 		{"one leaving", set(own, leaving(cidr("a", 1, "10.1.0.0/24"))), "[10.96.0.0/24]", "[10.96.0.0/24 10.1.0.0/24]"},
 		{"one not kept", set(own, unkept), "[10.96.0.0/24]", "[10.96.0.0/24 10.1.0.0/24]"},
-		{"of two families", set(own, cidr("a", 1, "fd00::/64", "10.1.0.0/24")), "[10.96.0.0/24 10.1.0.0/24]", "[10.96.0.0/24 10.1.0.0/24]"},
-		{"IPv6", set("fd00:1::/112", cidr("a", 1, "fd00::/64", "10.1.0.0/24")), "[fd00:1::/112 fd00::/64]", "[fd00:1::/112 fd00::/64]"},
+		{"of two families", set(own, cidr("a", 1, "fd00::/64", "10.1.0.0/24")), "[10.96.0.0/24 10.1.0.0/24]",
+			"[10.96.0.0/24 10.1.0.0/24]"},
+		{"IPv6", set("fd00:1::/112", cidr("a", 1, "fd00::/64", "10.1.0.0/24")), "[fd00:1::/112 fd00::/64]",
+			"[fd00:1::/112 fd00::/64]"},
 		{"one within another", set(own, cidr("a", 1, "10.96.0.0/16")), "[10.96.0.0/24 10.96.0.0/16]", "[10.96.0.0/16]"},
 		{"the whole world", set(own, cidr("a", 1, "0.0.0.0/0")), "[10.96.0.0/24 0.0.0.0/0]", "[10.96.0.0/24]"},
 		{"nonsense", set(own, cidr("a", 1, "x")), "[10.96.0.0/24]", "[10.96.0.0/24]"},
@@ -123,11 +130,14 @@ func TestRelease(t *testing.T) {
 		{"with one", set(own, leaving(a)), []string{"10.96.0.1", "10.1.0.9"}, "a", "10.1.0.9", false},
 		{"within another", set(own, leaving(a), wide), []string{"10.1.0.9"}, "a", "", true},
 		{"another within it", set(own, a, leaving(wide)), []string{"10.1.0.9"}, "wide", "", true},
-		{"another within a part of it", set(own, a, leaving(wide)), []string{"10.1.0.9", "10.1.1.9"}, "wide", "10.1.1.9", false},
+		{"another within a part of it", set(own, a, leaving(wide)), []string{"10.1.0.9", "10.1.1.9"}, "wide",
+			"10.1.1.9", false},
 		{"not leaving", set(own, a), nil, "a", "", false},
 		{"not there", set(own), nil, "a", "", false},
-		{"within that of the start, which has no object", set(own, leaving(cidr("a", 1, "10.96.0.0/28"))), []string{"10.96.0.3"}, "a", "", true},
-		{"the server's own", set(own, leaving(cidr("kubernetes", 1, own))), []string{"10.96.0.1"}, "kubernetes", "10.96.0.1", false},
+		{"within that of the start, which has no object", set(own, leaving(cidr("a", 1, "10.96.0.0/28"))),
+			[]string{"10.96.0.3"}, "a", "", true},
+		{"the server's own", set(own, leaving(cidr("kubernetes", 1, own))), []string{"10.96.0.1"}, "kubernetes",
+			"10.96.0.1", false},
 	} {
 		needs, may := tt.set.Release(tt.asked, addrs(tt.used...))
 		if may != tt.may || needs.IsValid() != (tt.needs != "") || needs.IsValid() && needs.String() != tt.needs {
@@ -157,8 +167,9 @@ func TestRelease(t *testing.T) {
 
 // TestUsable: WL-25: the first address of a network, and the last of IPv4, are no service's.
 func TestUsable(t *testing.T) {
-	for text, want := range map[string]string{"10.1.0.0/29": "10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4 10.1.0.5 10.1.0.6", "10.1.0.8/31": "",
-		"10.1.0.8/32": "", "fd00::/126": "fd00::1 fd00::2 fd00::3", "255.255.255.252/30": "255.255.255.253 255.255.255.254"} {
+	for text, want := range map[string]string{"10.1.0.0/29": "10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4 10.1.0.5 10.1.0.6",
+		"10.1.0.8/31": "", "10.1.0.8/32": "", "fd00::/126": "fd00::1 fd00::2 fd00::3",
+		"255.255.255.252/30": "255.255.255.253 255.255.255.254"} {
 		p := netip.MustParsePrefix(text)
 		got := ""
 		for a := p.Addr().Prev(); a.IsValid(); a = a.Next() {

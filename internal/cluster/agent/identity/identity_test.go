@@ -45,14 +45,16 @@ func apiserver(t *testing.T, answer func(request *x509.CertificateRequest) strin
 			if err != nil {
 				t.Error(err)
 			}
-			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"metadata":{"name":"wherry-debug-agent-x"}}}` + answer(request)))
+			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"metadata":{"name":"wherry-debug-agent-x"}}}` +
+				answer(request)))
 		default:
 			http.NotFound(w, r)
 		}
 	}))
 	t.Cleanup(s.Close)
 	dir := t.TempDir()
-	c := Cluster{Address: strings.TrimPrefix(s.URL, "https://"), Token: filepath.Join(dir, "token"), CA: filepath.Join(dir, "ca")}
+	c := Cluster{Address: strings.TrimPrefix(s.URL, "https://"), Token: filepath.Join(dir, "token"),
+		CA: filepath.Join(dir, "ca")}
 	for path, text := range map[string][]byte{c.Token: []byte("secret\n"),
 		c.CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -66,7 +68,8 @@ func apiserver(t *testing.T, answer func(request *x509.CertificateRequest) strin
 func signed(certs ...[]byte) string {
 	var r csr
 	for _, der := range certs {
-		r.Status.Certificate = append(r.Status.Certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+		r.Status.Certificate = append(r.Status.Certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: der})...)
 	}
 	text, _ := json.Marshal(map[string]any{"type": "MODIFIED", "object": r}) // it is in memory
 	return string(text)
@@ -81,7 +84,8 @@ func TestAsks(t *testing.T) {
 			strings.Join(r.DNSNames, "") != wire.ServerName("n1") {
 			t.Errorf("asked for %v, %v", r.Subject, r.DNSNames)
 		}
-		return signed(pki.SignKey(agenttest.CertRequest{Name: r.Subject.CommonName, DNS: wire.ServerName("n1"), Usage: serving}, r.PublicKey), pki.Cert.Raw)
+		return signed(pki.SignKey(agenttest.CertRequest{Name: r.Subject.CommonName, DNS: wire.ServerName("n1"),
+			Usage: serving}, r.PublicKey), pki.Cert.Raw)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -100,7 +104,8 @@ func TestAsks(t *testing.T) {
 	if text := <-said; !strings.HasPrefix(text, "certificate of") || k.Now() == nil {
 		t.Errorf("said %q, has %v", text, k.Now())
 	}
-	if made.Spec.SignerName != wire.SignerName || strings.Join(made.Spec.Usages, ",") != "digital signature,server auth" {
+	if made.Spec.SignerName != wire.SignerName || strings.Join(made.Spec.Usages,
+		",") != "digital signature,server auth" {
 		t.Errorf("asked with %+v", made.Spec)
 	}
 	<-k.First()
@@ -108,7 +113,8 @@ func TestAsks(t *testing.T) {
 	<-done
 }
 
-// DA-07: an answer that is not for this key, this node and serving alone is not taken, and it is said why there is none.
+// DA-07: an answer that is not for this key, this node and serving alone is not taken, and it is said why there is
+// none.
 func TestRefusesAnswers(t *testing.T) {
 	pki, other := agenttest.NewPKI(t), agenttest.NewPKI(t)
 	foreign, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -134,12 +140,16 @@ func TestRefusesAnswers(t *testing.T) {
 		"unknown authority": func(r *x509.CertificateRequest) string {
 			return signed(pki.SignKey(wish(server), r.PublicKey), other.Cert.Raw)
 		},
-		"followed by its authority": func(r *x509.CertificateRequest) string { return signed(pki.SignKey(wish(server), r.PublicKey)) },
+		"followed by its authority": func(r *x509.CertificateRequest) string {
+			return signed(pki.SignKey(wish(server), r.PublicKey))
+		},
 		"denied: not you": func(*x509.CertificateRequest) string {
 			return `{"type":"MODIFIED","object":{"status":{"conditions":[{"type":"Denied","message":"not you"}]}}}`
 		},
-		"deleted":    func(*x509.CertificateRequest) string { return `{"type":"DELETED","object":{}}` },
-		"too old":    func(*x509.CertificateRequest) string { return `{"type":"ERROR","object":{"message":"too old"}}` },
+		"deleted": func(*x509.CertificateRequest) string { return `{"type":"DELETED","object":{}}` },
+		"too old": func(*x509.CertificateRequest) string {
+			return `{"type":"ERROR","object":{"message":"too old"}}`
+		},
 		"be watched": func(*x509.CertificateRequest) string { return "" },
 	} {
 		c, _ := apiserver(t, answer)
@@ -172,7 +182,8 @@ func TestRenewIn(t *testing.T) {
 		after  time.Duration
 		chance float64
 		want   time.Duration
-	}{{0, 0, 20 * time.Hour}, {0, 1, 17 * time.Hour}, {time.Hour, 0, 19 * time.Hour}, {29 * time.Hour, 0, firstPause}, {99 * time.Hour, 1, firstPause}} {
+	}{{0, 0, 20 * time.Hour}, {0, 1, 17 * time.Hour}, {time.Hour, 0, 19 * time.Hour}, {29 * time.Hour, 0, firstPause},
+		{99 * time.Hour, 1, firstPause}} {
 		if got := renewIn(from.Add(test.after), from, until, test.chance); (got - test.want).Abs() > time.Second {
 			t.Errorf("%+v: %s", test, got)
 		}

@@ -71,9 +71,11 @@ func TestSessions(t *testing.T) {
 		{&options.Files{}, "path=/tmp&container=a&op=unpack", wire.Session{As: wire.Files, Container: "a", Stdin: true,
 			Stdout: true, Stderr: true, Writable: true, Seconds: 3600, Memory: 512 << 20, CPUs: 1,
 			Command: []string{"/bin/toolbox", "cp-unpack", "--root", "/c/a", "/tmp"}}},
-		{&options.Files{}, "path=/tmp&container=a&op=unpack&keep=ABCDEFGHIJKLMNOPQRSTUVWXYZ", wire.Session{As: wire.Files,
-			Container: "a", Stdin: true, Stdout: true, Stderr: true, Writable: true, Seconds: 3600, Memory: 512 << 20, CPUs: 1,
-			Command: []string{"/bin/toolbox", "cp-unpack", "--root", "/c/a", "--keep", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "/tmp"}}},
+		{&options.Files{}, "path=/tmp&container=a&op=unpack&keep=ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+			wire.Session{As: wire.Files,
+				Container: "a", Stdin: true, Stdout: true, Stderr: true, Writable: true, Seconds: 3600,
+				Memory: 512 << 20, CPUs: 1, Command: []string{"/bin/toolbox", "cp-unpack", "--root", "/c/a", "--keep",
+					"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "/tmp"}}},
 	} {
 		if got, err := ask(t, c, d.o, d.query); err != nil || !reflect.DeepEqual(got, d.want) {
 			t.Errorf("%T %s:\ngot  %+v, %v\nwant %+v", d.o, d.query, got, err, d.want)
@@ -133,7 +135,8 @@ func TestLimits(t *testing.T) {
 	if err != nil || s.Seconds != 60 || s.Memory != 64<<20 || s.CPUs != 0.5 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	for _, l := range []options.Limits{{}, {TTL: 8 * 24 * time.Hour, Memory: 1 << 30, CPUs: 1}, {TTL: time.Hour, Memory: 1, CPUs: 1}, {TTL: time.Hour, Memory: 1 << 30}} {
+	for _, l := range []options.Limits{{}, {TTL: 8 * 24 * time.Hour, Memory: 1 << 30, CPUs: 1},
+		{TTL: time.Hour, Memory: 1, CPUs: 1}, {TTL: time.Hour, Memory: 1 << 30}} {
 		if l.Validate() == nil {
 			t.Errorf("%+v leaves nothing, and is taken", l)
 		}
