@@ -95,7 +95,7 @@ func TestFurtherRanges(t *testing.T) {
 	if <-changed; fmt.Sprint(known) != "[10.1.0.0/29]" {
 		t.Error(known)
 	}
-	if known, changed = a.Known(); fmt.Sprint(known) != "[10.1.0.0/29 10.2.0.0/30]" {
+	if known, _ = a.Known(); fmt.Sprint(known) != "[10.1.0.0/29 10.2.0.0/30]" {
 		t.Errorf("known: %v", known)
 	}
 	asked, err := a.take(netip.MustParseAddr("10.2.0.2"), anyone)
