@@ -196,10 +196,14 @@ func (c *container) enter() (left func(), err error) {
 	return c.entering.Done, nil
 }
 
-// closed has no process be started in the container any more, and waits for those that are being started.
+// closed has no process be started in the container any more, and waits for those that are being started. Those that
+// wait for containerd are not: it has given them up, where the container was killed under them.
 func (c *container) closed() {
 	c.mu.Lock()
 	c.ending = true
+	for _, p := range c.execs {
+		p.drop()
+	}
 	c.mu.Unlock()
 	c.entering.Wait()
 }
@@ -236,6 +240,9 @@ func (c *container) kill(exec string, sig uint32, all bool) error {
 	p, err := c.process(exec)
 	if err != nil {
 		return err
+	}
+	if exec != "" && sig == uint32(deathSignal) {
+		p.drop()
 	}
 	err = p.signal(sig)
 	if all && exec == "" && c.where() != nil && sig == uint32(deathSignal) {

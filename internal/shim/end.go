@@ -25,12 +25,19 @@ type exitRecord struct {
 // end sees the end of a container's first process through: nothing of the container runs any more when it returns.
 func (c *container) end(e runc.Exit) error {
 	var errs []error
-	if !c.spec.sandbox() && c.spec.outlived() && c.where() != nil {
-		errs = append(errs, c.where().kill())
+	kill := func() {
+		if !c.spec.sandbox() && c.spec.outlived() && c.where() != nil {
+			errs = append(errs, c.where().kill())
+		}
 	}
+	kill()
 	// The end of a container is the last one of its processes'.
 	c.closed()
-	for _, p := range c.running() {
+	running := c.running()
+	if len(running) > 0 {
+		kill() // what came in between
+	}
+	for _, p := range running {
 		<-p.ended
 	}
 	errs = append(errs, writeJSON(filepath.Join(c.bundle, exitFile), exitRecord{e.Pid, e.Status, e.Timestamp}))

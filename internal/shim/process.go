@@ -25,8 +25,10 @@ type process struct {
 	streams streams
 	what    *specs.Process // of an exec
 
-	begun atomic.Bool   // its start was asked for
-	tried chan struct{} // closed when what was begun has come to something: it runs, or never will
+	begun    atomic.Bool   // its start was asked for
+	tried    chan struct{} // closed when what was begun has come to something: it runs, or never will
+	unwanted atomic.Bool   // nobody waits for its start any more
+	dropped  chan struct{} // closed when unwanted is set
 
 	mu   sync.Mutex
 	pid  int
@@ -40,7 +42,9 @@ type process struct {
 }
 
 func newProcess(id string, s streams) *process {
-	return &process{id: id, streams: s, ended: make(chan struct{}), tried: make(chan struct{})}
+	return &process{
+		id: id, streams: s, ended: make(chan struct{}), tried: make(chan struct{}), dropped: make(chan struct{}),
+	}
 }
 
 // number is the process's, 0 before it is started.
@@ -106,8 +110,26 @@ func (p *process) awaitStart(ctx context.Context) error {
 	}
 }
 
-// open opens the process's streams, before it is started, if containerd opens its ends before ctx ends.
+// drop says that the process is not wanted any more, if it does not run yet. A call that is cancelled in containerd is
+// not in its shim: a start that waits for containerd to open its ends of the streams hears of it by this.
+func (p *process) drop() {
+	if p.unwanted.CompareAndSwap(false, true) {
+		close(p.dropped)
+	}
+}
+
+// open opens the process's streams, before it is started, if containerd opens its ends before ctx ends or the process
+// is dropped.
 func (p *process) open(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.dropped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	io, err := openStdio(ctx, p.streams)
 	if err != nil {
 		return err

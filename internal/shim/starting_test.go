@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -153,5 +154,74 @@ func TestCreatedIsKilled(t *testing.T) {
 	}
 	if r, err := s.State(t.Context(), &taskapi.StateRequest{ID: "c"}); err != nil || r.Status != task.Status_STOPPED {
 		t.Errorf("State: %v, %v", r, err)
+	}
+}
+
+// unread begins a process in the container, whose output nobody opens, as after a call that was given up. What is given
+// is what its start comes to.
+func unread(t *testing.T, s *service, dir, id string) <-chan error {
+	t.Helper()
+	pipesIn(t, dir, id)
+	spec, err := pack(&options.ProcessDetails{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Value = []byte(`{"args":["true"],"cwd":"/"}`)
+	if _, err := s.Exec(t.Context(), &taskapi.ExecProcessRequest{
+		ID: "c", ExecID: id, Stdout: filepath.Join(dir, id), Spec: spec,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan error, 1)
+	go func() {
+		_, err := s.Start(t.Context(), &taskapi.StartRequest{ID: "c", ExecID: id})
+		came <- err
+	}()
+	p, err := s.containers["c"].process(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !p.beginning() { // nothing tells of it; it comes at once
+		runtime.Gosched()
+	}
+	return came
+}
+
+// PL-10, RS-02: a probe or hook that was given up while it was being started holds up neither the end of its container
+// nor its own, though nobody will ever read what it writes.
+func TestUnreadExecHoldsNothingUp(t *testing.T) {
+	s, dir := standIn(t)
+	begun := make(chan error, 1)
+	go func() {
+		_, err := s.Start(t.Context(), &taskapi.StartRequest{ID: "c"})
+		begun <- err
+	}()
+	open(t, filepath.Join(dir, "gate"))
+	if err := within(t, "the start of the container", begun); err != nil {
+		t.Fatal(err)
+	}
+
+	killed := unread(t, s, dir, "killed")
+	_, _ = s.Kill(t.Context(), &taskapi.KillRequest{ID: "c", ExecID: "killed", Signal: uint32(deathSignal)})
+	if err := within(t, "the end of a process that was killed before it was started", killed); err == nil {
+		t.Error("a process that nobody reads was started")
+	}
+	if _, err := s.Delete(t.Context(), &taskapi.DeleteRequest{ID: "c", ExecID: "killed"}); err != nil {
+		t.Errorf("its deletion: %v", err)
+	}
+
+	held := unread(t, s, dir, "held")
+	ended := make(chan uint32, 1)
+	go func() {
+		if r, err := s.Wait(t.Context(), &taskapi.WaitRequest{ID: "c"}); err == nil {
+			ended <- r.ExitStatus
+		}
+	}()
+	open(t, filepath.Join(dir, "end"))
+	if status := within(t, "the end of the container", ended); status != 7 {
+		t.Errorf("the container ended with %d", status)
+	}
+	if err := within(t, "the end of a process in it", held); err == nil {
+		t.Error("a process was started in a container that had ended")
 	}
 }

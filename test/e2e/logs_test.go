@@ -58,9 +58,12 @@ func TestLogsSince(t *testing.T) {
 	s := shared(t)
 	s.Create(NewPod("slow", Sh("echo old; sleep 3; echo new; "+Idle)))
 	s.WaitReady("slow")
-	f := s.Start("logs", "-f", "slow")
-	f.Out.Await("new")
-	s.Kubectl("logs", "slow", "--since", "2s").Is("new")
+	f := s.Start("logs", "-f", "slow", "--timestamps")
+	_, last, _ := strings.Cut(f.Out.Await("new\n"), "old\n")
+	at, _, _ := strings.Cut(last, " ")
+	s.Kubectl("logs", "slow", "--since-time", at).Is("new")
+	s.Kubectl("logs", "slow", "--since", "1s").HasNot("old") // which is three seconds old by now
+	s.Kubectl("logs", "slow", "--since", "1h").Is("old\nnew")
 	s.Kubectl("logs", "slow").Is("old\nnew")
 }
 
