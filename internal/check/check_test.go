@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -48,11 +49,25 @@ func (f *file) generated() bool {
 	return generatedLine.Match(f.text[:min(len(f.text), 4096)])
 }
 
-// goFiles parses every Go file of the repository.
+// parsed is every Go file of the repository. To parse them takes two seconds of a processor, and most tests look at all: nobody
+// changes what is in it.
+var parsed = sync.OnceValues(parseAll)
+
+// goFiles gives every Go file of the repository.
 func goFiles(t *testing.T) []*file {
 	t.Helper()
-	var out []*file
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	out, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 50 {
+		t.Fatalf("found %d Go files only; is %s the root?", len(out), root)
+	}
+	return out
+}
+
+func parseAll() (out []*file, err error) {
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -81,13 +96,7 @@ func goFiles(t *testing.T) []*file {
 		out = append(out, f)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) < 50 {
-		t.Fatalf("found %d Go files only; is %s the root?", len(out), root)
-	}
-	return out
+	return out, err
 }
 
 // packages groups the files that are not tests by folder.

@@ -4,6 +4,7 @@ package check
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"errors"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wherryproject/wherry/internal/check/deps"
@@ -19,10 +21,15 @@ import (
 // budget is the largest size of bin/wherry. Raise it only with a reason in the commit: all of it is read from disk at a start.
 const budget = 186 << 20
 
+// inBinary lists what bin/wherry is made of.
+var inBinary = sync.OnceValues(func() ([]deps.Module, error) {
+	return deps.List(context.Background(), root, "./cmd/wherry")
+})
+
 // The binary holds etcd, an API server and containerd; one careless import brings a cloud provider's client. So the list of what
 // is in it is reviewed like code.
 func TestDependenciesAreReviewed(t *testing.T) {
-	list, err := deps.List(t.Context(), root, "./cmd/wherry")
+	list, err := inBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +66,7 @@ func TestBinaryHoldsNoClouds(t *testing.T) {
 		"k8s.io/kubernetes/pkg/kubelet":     "the node agent is ours",
 		"github.com/onsi/ginkgo":            "test code",
 	}
-	list, err := deps.List(t.Context(), root, "./cmd/wherry")
+	list, err := inBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
