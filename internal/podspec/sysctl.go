@@ -98,7 +98,7 @@ func ParseSysctlPatterns(patterns []string) (SysctlPatterns, error) {
 		p = dottedSysctl(p)
 		if !namespaced(strings.TrimSuffix(p, "*")) {
 			return nil,
-				fmt.Errorf("%q belongs to the machine, not to a pod: only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* can be allowed", p)
+				fmt.Errorf("%q belongs to the machine, not to a pod: only kernel.shm*, kernel.msg*, kernel.sem, kernel.domainname, fs.mqueue.*, net.* and user.* can be allowed", p)
 		}
 		out = append(out, p)
 	}
@@ -112,8 +112,11 @@ func (p SysctlPatterns) match(name string) bool {
 	})
 }
 
-// namespaced reports whether each pod has a sysctl for itself.
-func namespaced(dotted string) bool { return strings.HasPrefix(dotted, "net.") || isIPCSysctl(dotted) }
+// namespaced reports whether each pod can have a sysctl for itself.
+func namespaced(dotted string) bool {
+	return strings.HasPrefix(dotted, "net.") || strings.HasPrefix(dotted, "user.") || isIPCSysctl(dotted) ||
+		dotted == "kernel.domainname"
+}
 
 // ForbiddenSysctl says which sysctl of the Pod a node with these further ones does not let it set, and what to do;
 // empty when there is none.
@@ -129,6 +132,9 @@ func ForbiddenSysctl(pod *corev1.Pod, allowed SysctlPatterns) string {
 			return fmt.Sprintf("forbidden sysctl: %q not allowlisted: it belongs to the machine, not to the pod: remove it, or set it on the machine", c.Name)
 		case !allowed.match(dotted):
 			return fmt.Sprintf("forbidden sysctl: %q not allowlisted: it is unsafe; the node allows it with --allowed-unsafe-sysctls", c.Name)
+		case strings.HasPrefix(dotted, "user.") && (pod.Spec.HostUsers == nil || *pod.Spec.HostUsers):
+			// Of the network's and of IPC the API has judged this already.
+			return fmt.Sprintf("forbidden sysctl: %q not allowed with host User enabled: it is the machine's unless the pod has hostUsers: false", c.Name)
 		}
 	}
 	return ""

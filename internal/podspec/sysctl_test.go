@@ -31,6 +31,10 @@ func TestForbiddenSysctl(t *testing.T) {
 		{"kernel.shmmax", []string{"kernel.msg*", "net.core.*"}, "unsafe"},
 		{"net.core.somaxconn", []string{"kernel.msg*", "net.core.*"}, ""},
 		{"fs.mqueue.msg_max kernel.sem", []string{"fs.mqueue.*", "kernel.sem"}, ""},
+		{"kernel.domainname", []string{"kernel.domainname"}, ""},
+		{"kernel.domainname", nil, "unsafe"},
+		{"user.max_user_namespaces", []string{"user.*"}, `"user.max_user_namespaces" not allowed with host User enabled`},
+		{"user.max_user_namespaces", nil, "unsafe"},
 	} {
 		allowed, err := ParseSysctlPatterns(tc.allowed)
 		if err != nil {
@@ -46,6 +50,14 @@ func TestForbiddenSysctl(t *testing.T) {
 		if got := ForbiddenSysctl(pod, allowed); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s, allowed %v: %q, want %q", tc.names, tc.allowed, got, tc.want)
 		}
+	}
+	own, allowed := &corev1.Pod{Spec: corev1.PodSpec{HostUsers: new(bool), SecurityContext: &corev1.PodSecurityContext{
+		Sysctls: []corev1.Sysctl{{Name: "user/max_user_namespaces", Value: "1"}}}}}, SysctlPatterns{"user.*"}
+	if got := ForbiddenSysctl(own, allowed); got != "" {
+		t.Errorf("a pod with users of its own: %q", got)
+	}
+	if got := ForbiddenSysctl(own, nil); !strings.Contains(got, "it is unsafe") {
+		t.Errorf("a pod with users of its own, on a node that allows none: %q", got)
 	}
 	for _, p := range []string{"", "*", "kernel.*", "vm.swappiness", "kernel.hostname", "net.*.x", "a b", "fs.*", strings.Repeat("net.", 100)} {
 		if _, err := ParseSysctlPatterns([]string{p}); err == nil {

@@ -19,7 +19,7 @@ import (
 // first stays, over a kill of the server too.
 func TestNodeAdmission(t *testing.T) {
 	t.Parallel()
-	s := own(t, ServerOptions{Args: []string{"--allowed-unsafe-sysctls", "kernel.msg*"}})
+	s := own(t, ServerOptions{Args: []string{"--allowed-unsafe-sysctls", "kernel.msg*,user.*"}})
 	k := kitOn(t, s)
 	patch := func(what string, sub ...string) {
 		t.Helper()
@@ -57,6 +57,9 @@ func TestNodeAdmission(t *testing.T) {
 	bound("tuned", `securityContext: {sysctls: [{name: kernel.msgmax, value: "65530"}]},`, "")
 	k.WaitReady("tuned")
 	k.says("tuned", "c", "cat /proc/sys/kernel/msgmax", "65530")
+	bound("users", `hostUsers: false, securityContext: {sysctls: [{name: user.max_user_namespaces, value: "17"}]},`, "")
+	k.WaitReady("users")
+	k.says("users", "c", "cat /proc/sys/user/max_user_namespaces", "17")
 	waits := bound("waits", "nodeSelector: {disk: ssd}, volumes: [{name: v, secret: {secretName: late}}],", ", volumeMounts: [{name: v, mountPath: /v}]")
 	k.WaitEvent("waits", "FailedMount", "late")
 
@@ -67,6 +70,8 @@ func TestNodeAdmission(t *testing.T) {
 	refused("dongle", "", requests("example.com/dongle", "1"), "OutOfexample.com/dongle", "Node didn't have enough resource: example.com/dongle, requested: 1, used: 2, capacity: 2")
 	refused("port", "", ", ports: [{containerPort: 80, hostPort: "+port+"}]", "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports")
 	refused("label", "nodeSelector: {disk: hdd},", "", "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+	refused("users-shared", `securityContext: {sysctls: [{name: user.max_user_namespaces, value: "17"}]},`, "", "SysctlForbidden",
+		`forbidden sysctl: "user.max_user_namespaces" not allowed with host User enabled`)
 	refused("sysctl", `securityContext: {sysctls: [{name: kernel.shmmax, value: "65536"}]},`, "", "SysctlForbidden", `forbidden sysctl: "kernel.shmmax" not allowlisted`)
 
 	// No taint: it would be a race between the node that refuses a pod and the controller that evicts it (WL-07).
