@@ -14,6 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -106,4 +107,13 @@ func (a *Agent) containerChanged(pod *corev1.Pod, before, now *corev1.ContainerS
 	case "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
 		a.events.Event(pod, path, corev1.EventTypeWarning, "Failed", "Error: "+w.Reason)
 	}
+}
+
+// hookNotices tells of hooks that went otherwise than their manifests say, as the kubelet does.
+func (a *Agent) hookNotices() hook.Notices {
+	return hook.Notices{SleepCut: a.metrics.SleepCut, PlainHTTP: func(pod *corev1.Pod, address string) {
+		a.metrics.HookFellBack()
+		a.events.Event(pod, "", corev1.EventTypeWarning, "LifecycleHTTPFallback",
+			"request to HTTPS lifecycle hook "+address+" got HTTP response, retry with HTTP succeeded")
+	}}
 }

@@ -30,10 +30,13 @@ func TestHooks(t *testing.T) {
 	get := func(what string) *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/tell/" + what, Host: ear, Port: intstr.FromInt(7001)}}
 	}
+	https := get("plainly")
+	https.HTTPGet.Scheme = corev1.URISchemeHTTPS // which the ear does not speak
 	sleeps := &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 2}}
 	pod := s.Create(graceful(st.Pod("p",
 		PreStop(PostStart(st.Act("exec"), Tells("exec", "post", "-for", "1s")), Tells("exec", "pre", "-for", "1s")),
 		PreStop(PostStart(st.Act("http"), get("post")), get("pre")),
+		PostStart(st.Act("https"), https),
 		PreStop(PostStart(st.Act("sleep"), sleeps), sleeps),
 		PreStop(st.Act("fails"), Tells("fails", "pre", "-code", "3"))), 30))
 	p := s.WaitReady("p")
@@ -46,6 +49,8 @@ func TestHooks(t *testing.T) {
 	play := st.Play()
 	play.InOrder("PL-04 postStart exec", "exec post", "exec post-done", "test ready")
 	play.InOrder("PL-04 postStart HTTP", "ear post", "test ready")
+	play.InOrder("PL-04 postStart HTTPS, answered by HTTP", "ear plainly", "test ready")
+	s.WaitEvent("p", "LifecycleHTTPFallback", ear+":7001 got HTTP response, retry with HTTP succeeded")
 	play.Gap("PL-04 postStart sleep", play.At("sleep", "start"), play.At("test", "ready"), time.Second, soon) // its program begins some time after the hook
 	play = s.ended(st, pod)
 	play.InOrder("PL-04 preStop exec", "exec pre", "exec pre-done", "exec TERM", "exec end")

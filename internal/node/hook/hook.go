@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -27,13 +28,22 @@ const maxBody = 10 << 10
 // Target is the container whose hook is run.
 type Target = probe.Target
 
+// Notices are what is called when a hook went otherwise than its error can say. Each may be nil; none may block.
+type Notices struct {
+	// PlainHTTP: an HTTPS hook was answered by plain HTTP at address (host and port), and was done without TLS.
+	PlainHTTP func(pod *corev1.Pod, address string)
+	// SleepCut: a sleep hook was cut off by the end of its container.
+	SleepCut func()
+}
+
 // Runner runs hooks. It is safe for concurrent use. Make one with [New].
 type Runner struct {
-	cri *cri.Client
+	cri     *cri.Client
+	notices Notices
 }
 
 // New makes a runner whose exec hooks run through c.
-func New(c *cri.Client) *Runner { return &Runner{cri: c} }
+func New(c *cri.Client, n Notices) *Runner { return &Runner{cri: c, notices: n} }
 
 // Run runs the handler and blocks until it has ended, or until ctx ends; then the error wraps the context's cause. A
 // command cut off this way is killed, as far as the runtime does it. Errors name hook, container and pod, in the
@@ -62,13 +72,13 @@ func (r *Runner) handler(t Target, h *corev1.LifecycleHandler) (kind, what strin
 		return "Exec", fmt.Sprint(h.Exec.Command),
 			func(ctx context.Context) error { return r.exec(ctx, t, h.Exec.Command) }
 	case h.HTTPGet != nil:
-		return "HTTP", h.HTTPGet.Path, func(ctx context.Context) error { return httpGet(ctx, t, h.HTTPGet) }
+		return "HTTP", h.HTTPGet.Path, func(ctx context.Context) error { return r.httpGet(ctx, t, h.HTTPGet) }
 	case h.TCPSocket != nil:
 		return "TCP", h.TCPSocket.Port.String(),
 			func(ctx context.Context) error { return tcpSocket(ctx, t, h.TCPSocket) }
 	case h.Sleep != nil:
 		return "Sleep", fmt.Sprint(h.Sleep.Seconds),
-			func(ctx context.Context) error { return sleep(ctx, h.Sleep.Seconds) }
+			func(ctx context.Context) error { return r.sleep(ctx, h.Sleep.Seconds) }
 	}
 	return "", "", nil
 }
@@ -86,11 +96,31 @@ func (r *Runner) exec(ctx context.Context, t Target, command []string) error {
 		strings.TrimSpace(probe.Cut(string(result.Output()))))
 }
 
-func httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction) error {
+// httpGet asks as the action says. A server that speaks no TLS where HTTPS was asked for is asked without: before
+// Kubernetes 1.26 hooks were sent by HTTP whatever their scheme was, and manifests may rest on that. Credentials are not
+// sent then. If that fails too, the first error says what is wrong.
+func (r *Runner) httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction) error {
 	request, err := t.Request(ctx, a, userAgent)
 	if err != nil {
 		return err
 	}
+	err = send(request)
+	if !errors.Is(err, http.ErrSchemeMismatch) {
+		return err
+	}
+	plain := request.Clone(ctx)
+	plain.URL.Scheme = "http"
+	plain.Header.Del("Authorization")
+	if send(plain) != nil {
+		return err
+	}
+	if r.notices.PlainHTTP != nil {
+		r.notices.PlainHTTP(t.Pod, plain.URL.Host)
+	}
+	return nil
+}
+
+func send(request *http.Request) error {
 	client, release := probe.NewClient(0)
 	defer release()
 	answer, err := client.Do(request)
@@ -114,13 +144,16 @@ func tcpSocket(ctx context.Context, t Target, a *corev1.TCPSocketAction) error {
 	return conn.Close()
 }
 
-func sleep(ctx context.Context, seconds int64) error {
+func (r *Runner) sleep(ctx context.Context, seconds int64) error {
 	over := time.NewTimer(time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second)
 	defer over.Stop()
 	select {
 	case <-over.C:
 		return nil
 	case <-ctx.Done():
+		if r.notices.SleepCut != nil {
+			r.notices.SleepCut()
+		}
 		return fmt.Errorf("container terminated before sleep hook finished: %w", context.Cause(ctx))
 	}
 }

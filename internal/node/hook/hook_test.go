@@ -92,7 +92,11 @@ func TestTime(t *testing.T) {
 					time.AfterFunc(tc.cancel, func() { cancel(gone) })
 				}
 				began := time.Now()
-				err := New(c).Run(ctx, to, tc.hook)
+				cut := 0
+				err := New(c, Notices{SleepCut: func() { cut++ }}).Run(ctx, to, tc.hook)
+				if want := tc.hook.Sleep != nil && tc.is != nil; (cut == 1) != want || cut > 1 {
+					t.Errorf("told %d times of a sleep cut off; want it: %t", cut, want)
+				}
 				if took := time.Since(began); took != tc.took {
 					t.Errorf("took %s, want %s", took, tc.took)
 				}
@@ -113,7 +117,7 @@ func TestExec(t *testing.T) {
 		return critest.ExecAnswer{Stderr: strings.Repeat("no ", 1<<20) + "\xff", ExitCode: 1}, true
 	})
 	to.Container.Env = []corev1.EnvVar{{Name: "A", Value: "b"}}
-	err := New(c).Run(t.Context(), to, exec("x", "$(A)"))
+	err := New(c, Notices{}).Run(t.Context(), to, exec("x", "$(A)"))
 	if err == nil {
 		t.Fatal("a command that failed is no error")
 	}
@@ -129,7 +133,7 @@ func TestExec(t *testing.T) {
 func TestRuntimeAway(t *testing.T) {
 	fake, c, to := running(t, nil)
 	fake.Down()
-	if err := New(c).Run(t.Context(), to, exec("x")); !cri.Unavailable(err) ||
+	if err := New(c, Notices{}).Run(t.Context(), to, exec("x")); !cri.Unavailable(err) ||
 		!strings.HasPrefix(err.Error(), "Exec lifecycle hook ([x])") {
 		t.Errorf("Run: %v", err)
 	}
@@ -150,7 +154,7 @@ func TestGivenUpOverGRPC(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(5*time.Millisecond, func() { cancel(errGivenUp) })
-		if err := New(c).Run(ctx, to, exec("x", "run_for=1h")); !errors.Is(err, errGivenUp) {
+		if err := New(c, Notices{}).Run(ctx, to, exec("x", "run_for=1h")); !errors.Is(err, errGivenUp) {
 			t.Fatalf("Run: %v", err)
 		}
 	}
@@ -221,7 +225,7 @@ func TestNetwork(t *testing.T) {
 			if tc.after > 0 {
 				time.AfterFunc(tc.after, func() { cancel(errGivenUp) })
 			}
-			err := New(nil).Run(ctx, target(), tc.hook)
+			err := New(nil, Notices{}).Run(ctx, target(), tc.hook)
 			if (err != nil) != (tc.say != "") || err != nil && !strings.Contains(err.Error(), tc.say) {
 				t.Errorf("Run: %v, want %q", err, tc.say)
 			}
@@ -234,6 +238,56 @@ func TestNetwork(t *testing.T) {
 			if r := <-asked; r.URL.Path != tc.asked || r.UserAgent() != "kube-lifecycle/1.37" ||
 				r.Header.Get("Accept") != "*/*" {
 				t.Errorf("the application was asked for %s by %q", r.URL, r.UserAgent())
+			}
+		})
+	}
+}
+
+// PL-04: an HTTPS hook that plain HTTP answers is sent again by HTTP, without its credentials, and somebody is told; what
+// fails both ways says why HTTPS did. A certificate is nothing to fall back for.
+func TestPlainHTTP(t *testing.T) {
+	seen := make(chan http.Header, 10)
+	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/dies" {
+			panic(http.ErrAbortHandler)
+		}
+		seen <- r.Header
+		w.WriteHeader(http.StatusTeapot)
+	})
+	plain, secure := httptest.NewServer(app), httptest.NewTLSServer(app)
+	defer plain.Close()
+	defer secure.Close()
+	for _, tc := range []struct {
+		name          string
+		server        *httptest.Server
+		path          string
+		authorization string // that the application saw
+		told          bool
+		say           string
+	}{
+		{name: "falls back", server: plain, path: "/hook", told: true},
+		{name: "need not", server: secure, path: "/hook", authorization: "secret"},
+		{name: "fails both ways", server: plain, path: "/dies", say: "server gave HTTP response to HTTPS client"},
+	} {
+		t.Run("PL-04 "+tc.name, func(t *testing.T) {
+			var told []string
+			notices := Notices{PlainHTTP: func(p *corev1.Pod, address string) { told = append(told, p.Name+" "+address) }}
+			address := tc.server.Listener.Addr().(*net.TCPAddr)
+			err := New(nil, notices).Run(t.Context(), target(), get(address.Port, tc.path, func(a *corev1.HTTPGetAction) {
+				a.Scheme = corev1.URISchemeHTTPS
+				a.HTTPHeaders = []corev1.HTTPHeader{{Name: "Authorization", Value: "secret"}, {Name: "X-Own", Value: "kept"}}
+			}))
+			if (err != nil) != (tc.say != "") || err != nil && !strings.Contains(err.Error(), tc.say) {
+				t.Fatalf("Run: %v, want %q", err, tc.say)
+			}
+			if want := "web " + address.String(); (len(told) == 1 && told[0] == want) != tc.told || len(told) > 1 {
+				t.Errorf("told of %q, want %q: %t", told, want, tc.told)
+			}
+			if err != nil {
+				return
+			}
+			if h := <-seen; h.Get("Authorization") != tc.authorization || h.Get("X-Own") != "kept" {
+				t.Errorf("the application saw %v", h)
 			}
 		})
 	}

@@ -36,3 +36,9 @@ func (m *Metrics) Evicted(signal string) { m.evictions.WithLabelValues(signal).I
 
 // Preempted counts a pod that went for a critical one.
 func (m *Metrics) Preempted(resource string) { m.preemptions.WithLabelValues(resource).Inc() }
+
+// HookFellBack counts an HTTPS hook that was done by plain HTTP.
+func (m *Metrics) HookFellBack() { m.hookFallbacks.Inc() }
+
+// SleepCut counts a sleep hook that its container's end cut off.
+func (m *Metrics) SleepCut() { m.sleepsCut.Inc() }

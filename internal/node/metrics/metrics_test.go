@@ -155,6 +155,16 @@ func TestStartedPods(t *testing.T) {
 		"kubelet_containers_per_pod_count_count": "1", "kubelet_containers_per_pod_count_sum": "1"})
 }
 
+// PL-04: hooks that went otherwise than their manifests say are counted.
+func TestHooks(t *testing.T) {
+	m := quiet()
+	m.HookFellBack()
+	m.HookFellBack()
+	m.SleepCut()
+	expect(t, m, map[string]string{"kubelet_lifecycle_handler_http_fallbacks_total": "2",
+		"kubelet_sleep_action_terminated_early_total": "1"})
+}
+
 // SC-23: what runs is looked up when it is asked for; every state has its series.
 func TestPresent(t *testing.T) {
 	now := Now{Pods: 2, Containers: map[string]int{"running": 3, "exited": 1}}

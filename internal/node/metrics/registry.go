@@ -27,6 +27,7 @@ type Metrics struct {
 	operationErrors, nudges            *metrics.CounterVec
 	decisionTime                       *metrics.Histogram
 	evictions, preemptions, terminated *metrics.CounterVec
+	hookFallbacks, sleepsCut           *metrics.Counter
 
 	mu   sync.Mutex
 	pods map[types.UID]*record
@@ -46,7 +47,7 @@ func New(look func() Now) *Metrics {
 	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedContainers, m.startedErrors, m.podStart,
 		m.podStartSLI, m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors,
 		m.runtimeTime, m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.preemptions,
-		m.terminated)
+		m.terminated, m.hookFallbacks, m.sleepsCut)
 	m.registry.CustomMustRegister(newPresent(look))
 	return m
 }
@@ -91,6 +92,10 @@ func (m *Metrics) kubelet() {
 	m.evictions = counters(ns, "evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
 	m.preemptions = counters(ns, "preemptions", "Cumulative number of pod preemptions by preemption resource",
 		"preemption_signal")
+	m.hookFallbacks = counter(ns, "lifecycle_handler_http_fallbacks_total",
+		"The number of times lifecycle handlers successfully fell back to http from https")
+	m.sleepsCut = counter(ns, "sleep_action_terminated_early_total",
+		"The number of times lifecycle sleep handler got terminated before it finishes")
 	m.probes = counters("prober", "probe_total",
 		"Cumulative number of a liveness, readiness or startup probe for a container by result", "probe_type", "result",
 		"container", "pod", "namespace", "pod_uid")

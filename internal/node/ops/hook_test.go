@@ -42,7 +42,7 @@ func TestPreStopIsNotEnded(t *testing.T) {
 				b := newBench(t, func(p *corev1.Pod) {
 					p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: c.command}}}
 				})
-				b.Hooks = hook.New(b.CRI)
+				b.Hooks = hook.New(b.CRI, hook.Notices{})
 				b.must(plan.Op{Verb: plan.PrepareVolumes})
 				b.must(plan.Op{Verb: plan.RunSandbox})
 				b.must(plan.Op{Verb: plan.PullImage, Container: "main"})

@@ -146,7 +146,7 @@ func (s *sim) live() {
 	a := &agent{sim: s, cancel: cancel, kill: kill, sources: refs.New(refs.Config{})}
 	puller := image.New(image.Config{Images: client.Images, Progress: a.imageEvent})
 	pods := filepath.Join(s.dir, "pods")
-	a.Runner = ops.New(ops.Config{CRI: client, Images: puller, Prober: probe.New(client), Hooks: hook.New(client), Sources: a.sources, Events: a, Logger: log, PodsFolder: pods,
+	a.Runner = ops.New(ops.Config{CRI: client, Images: puller, Prober: probe.New(client), Hooks: hook.New(client, hook.Notices{}), Sources: a.sources, Events: a, Logger: log, PodsFolder: pods,
 		Volumes: volume.New(volume.Config{Root: pods, Sources: a.sources}), Logs: ops.LogFolders{Pods: filepath.Join(s.dir, "logs")},
 		Node: ops.Node{IPs: []string{"192.0.2.1"}, ClusterDomain: "cluster.local"}})
 	a.set = work.NewSet(ctx, a, log)
