@@ -73,6 +73,26 @@ func From(device string, op expr.CmpOp) []expr.Any {
 	}
 }
 
+// To matches the device that a packet leaves by.
+func To(device string) []expr.Any {
+	data := make([]byte, unix.IFNAMSIZ)
+	copy(data, device)
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: Reg1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: Reg1, Data: data},
+	}
+}
+
+// InState matches packets whose connection is in a state: one of expr.CtStateBit.
+func InState(bit uint32) []expr.Any {
+	return []expr.Any{
+		&expr.Ct{Key: expr.CtKeySTATE, Register: Reg1},
+		&expr.Bitwise{SourceRegister: Reg1, DestRegister: Reg1, Len: 4,
+			Mask: binaryutil.NativeEndian.PutUint32(bit), Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: Reg1, Data: make([]byte, 4)},
+	}
+}
+
 // Within compares the address at an offset with a network.
 func Within(f Family, offset uint32, p netip.Prefix, op expr.CmpOp) []expr.Any {
 	mask := make([]byte, f.AddrLen)

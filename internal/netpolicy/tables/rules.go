@@ -52,7 +52,7 @@ func (h Host) base(mac net.HardwareAddr) []baseChain {
 	var begun, deny, out, in [][]expr.Any
 	for _, verdict := range []*[][]expr.Any{&out, &in} {
 		*verdict = [][]expr.Any{
-			netfilter.All(isReply(), accept()), netfilter.All(inState(expr.CtStateBitRELATED), accept()),
+			netfilter.All(isReply(), accept()), netfilter.All(netfilter.InState(expr.CtStateBitRELATED), accept()),
 			jump(middle(), "begun"),
 		}
 	}
@@ -84,7 +84,7 @@ func (h Host) base(mac net.HardwareAddr) []baseChain {
 		{name: "egress-host", hook: nftables.ChainHookInput, prio: filter,
 			rules: [][]expr.Any{jump(netfilter.From(h.Bridge, expr.CmpOpEq), "out")}},
 		{name: "ingress", hook: nftables.ChainHookForward, prio: filter + 1,
-			rules: [][]expr.Any{jump(sentBy(h.Bridge), "in")}},
+			rules: [][]expr.Any{jump(netfilter.To(h.Bridge), "in")}},
 		{name: "route", l2: true, hook: nftables.ChainHookPrerouting, prio: unicastFirst, rules: [][]expr.Any{
 			netfilter.All(h.fromPods(), isDiscovery(), accept()),
 			netfilter.All(h.fromPods(), isEther(unix.ETH_P_IP), toOthers(), toHost(mac)),
@@ -213,19 +213,10 @@ func isReply() []expr.Any {
 	}
 }
 
-func inState(bit uint32) []expr.Any {
-	return []expr.Any{
-		&expr.Ct{Key: expr.CtKeySTATE, Register: reg1},
-		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: 4, Mask: binaryutil.NativeEndian.PutUint32(bit),
-			Xor: make([]byte, 4)},
-		&expr.Cmp{Op: expr.CmpOpNeq, Register: reg1, Data: make([]byte, 4)},
-	}
-}
-
 // middle matches TCP from the middle of a connection that the kernel does not know: it cannot say who began it.
 func middle() []expr.Any {
 	const fin, syn, rst, ack = 1, 2, 4, 16
-	return netfilter.All(netfilter.IsProto(unix.IPPROTO_TCP), inState(expr.CtStateBitNEW), []expr.Any{
+	return netfilter.All(netfilter.IsProto(unix.IPPROTO_TCP), netfilter.InState(expr.CtStateBitNEW), []expr.Any{
 		&expr.Payload{DestRegister: reg1, Base: expr.PayloadBaseTransportHeader, Offset: 13, Len: 1},
 		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: 1, Mask: []byte{fin | syn | rst | ack},
 			Xor: []byte{0}},
@@ -241,15 +232,6 @@ func isDiscovery() []expr.Any {
 		&expr.Cmp{Op: expr.CmpOpGte, Register: reg1, Data: []byte{from}},
 		&expr.Cmp{Op: expr.CmpOpLte, Register: reg1, Data: []byte{to}},
 	})
-}
-
-func sentBy(device string) []expr.Any {
-	data := make([]byte, unix.IFNAMSIZ)
-	copy(data, device)
-	return []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: reg1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: data},
-	}
 }
 
 // fromPods matches frames that come by a pod's device of this bridge.

@@ -3,6 +3,7 @@
 package tables
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -25,6 +26,8 @@ type Host struct {
 	Bridge string
 	Pods   []netip.Prefix // their networks
 	Cgroup Cgroup         // of its pods; the zero value if it is not known
+	// Liberal: the machine has nf_conntrack_tcp_be_liberal set.
+	Liberal bool
 }
 
 // Cgroup is one of the unified hierarchy: its id, which is its folder's inode, and its depth below the root.
@@ -168,7 +171,8 @@ func (t *table) foundation(have, now State) error {
 		}
 		ch := &nftables.Chain{Name: b.name, Table: t.t}
 		if b.hook != nil {
-			ch.Type, ch.Hooknum, ch.Priority = nftables.ChainTypeNAT, b.hook, nftables.ChainPriorityRef(b.prio)
+			ch.Type, ch.Hooknum, ch.Priority = cmp.Or(b.kind, nftables.ChainTypeNAT), b.hook,
+				nftables.ChainPriorityRef(b.prio)
 		}
 		t.conn.AddChain(ch)
 		t.conn.FlushChain(ch)

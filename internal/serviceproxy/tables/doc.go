@@ -18,12 +18,15 @@
 //	  chain external    { … vmap @external4; fib daddr type local meta l4proto . th dport vmap @nodeports4; … }
 //	  chain refuse      { meta l4proto tcp reject with tcp reset; reject }
 //	  chain postrouting { nat postrouting srcnat:    ct status dnat ip saddr != <pods> ip daddr . meta l4proto . th dport @beyond4 masquerade }
+//	  chain forward     { filter forward filter:     oifname <bridge> ct state invalid drop; iifname <bridge> ct state invalid drop }
 //	  chain cluster4/<namespace>/<name>/<protocol>/<port> { dnat ip to numgen random mod 2 map { 0: …, 1: … } }
 //	  …
 //	}
 //
-// All base chains are of type nat: only the first packet of a connection comes to them, so what is established costs
-// nothing, and lives on when its end is not ready any more.
+// All base chains but forward are of type nat: only the first packet of a connection comes to them, so what is
+// established costs nothing more, and lives on when its end is not ready any more.
+//
+// [Tune] sets how long the kernel remembers connections, as a kube-proxy does.
 //
 // The law: the kernel alone says what is there. Each rule carries the fingerprint of what its chain was made from, so a
 // chain that somebody has changed, or that an older version has made, is known and made again.

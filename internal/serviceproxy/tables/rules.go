@@ -22,6 +22,7 @@ const afterHostPorts = 5
 // baseChain is one of those that are always there. A nil hook makes a chain to jump to.
 type baseChain struct {
 	name  string
+	kind  nftables.ChainType // empty: nat
 	hook  *nftables.ChainHook
 	prio  nftables.ChainPriority
 	rules [][]expr.Any
@@ -74,12 +75,29 @@ func (h Host) base() []baseChain {
 		{name: "output", hook: nftables.ChainHookOutput, prio: dstnat + afterHostPorts, rules: [][]expr.Any{
 			jump("cluster"), jump("external")}},
 		{name: "postrouting", hook: nftables.ChainHookPostrouting, prio: *nftables.ChainPriorityNATSource, rules: post},
+		{name: "forward", kind: nftables.ChainTypeFilter, hook: nftables.ChainHookForward,
+			prio: *nftables.ChainPriorityFilter, rules: h.invalid()},
 	}
 	if h.Cgroup.ID != 0 {
 		list = append(list, baseChain{name: "output-pods", hook: nftables.ChainHookOutput,
 			prio: dstnat + afterHostPorts - 1, rules: [][]expr.Any{jump("cluster", h.ofPods())}})
 	}
 	return list
+}
+
+// invalid drops what comes from pods, or to them, and belongs to no connection that the kernel knows, such as what
+// comes so late that it is outside of the window. It would not be translated: who gets it from an address that he has
+// not asked answers with a reset, which ends a connection that works (kubernetes/kubernetes#74839). Where the machine
+// takes such packets for what they are, only resets are left that are outside of the window, and these have to pass.
+func (h Host) invalid() [][]expr.Any {
+	if h.Liberal {
+		return [][]expr.Any{netfilter.Verdict(expr.VerdictReturn, "")} // a chain without rules has no fingerprint
+	}
+	drop := netfilter.Verdict(expr.VerdictDrop, "")
+	return [][]expr.Any{
+		netfilter.All(netfilter.To(h.Bridge), netfilter.InState(expr.CtStateBitINVALID), drop),
+		netfilter.All(netfilter.From(h.Bridge, expr.CmpOpEq), netfilter.InState(expr.CtStateBitINVALID), drop),
+	}
 }
 
 // ofPods matches what pods on the machine's own network send.
