@@ -184,6 +184,10 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
 	f.StringVar(&o.ServiceProxy, "service-proxy", o.ServiceProxy,
 		"who carries services on this node: nftables for Wherry itself, none for another program, such as a kube-proxy; an agent carries those of a Wherry server only")
+	f.StringVar(&o.ProxyHealthz, "proxy-healthz-address", "",
+		"IP address and port at which load balancers ask whether this node carries services, at /healthz and /livez, as of a kube-proxy at 0.0.0.0:10256; default: nowhere")
+	f.StringVar(&o.ProxyMetrics, "proxy-metrics-address", "",
+		"IP address and port of the service proxy's /metrics and /proxyMode, as of a kube-proxy at 127.0.0.1:10249; default: nowhere")
 	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil,
 		"DNS server that pods use; default: the server's own, with wherry agent and another API server the node's")
 	f.StringVar(&o.ResolvConf, "resolv-conf", o.ResolvConf,

@@ -52,6 +52,8 @@ type Options struct {
 	// ranges that services of type LoadBalancer get an address of their own from; none: they have the machine's
 	LoadBalancerCIDRs []string
 	ServiceProxy      string // who carries services: ProxyNFTables, or ProxyNone
+	// where our service proxy answers as a kube-proxy does at its ports 10256 and 10249, as address:port; empty: nowhere
+	ProxyHealthz, ProxyMetrics string
 	// a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
 	WriteKubeconfig string
 	// of that place, or without one of <DataDir>/kubeconfig, octal; empty: 600, or with a group 640
@@ -222,6 +224,7 @@ func (o Options) validate() error {
 		fail("--service-proxy: %q is neither %s nor %s (for those who run a kube-proxy)", o.ServiceProxy, ProxyNFTables,
 			ProxyNone)
 	}
+	o.validateProxyAddresses(fail)
 	if o.SigningDuration != 0 && o.SigningDuration < minSigning {
 		fail("--cluster-signing-duration: %s is too short; use %s or more", o.SigningDuration, minSigning)
 	}

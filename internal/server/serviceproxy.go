@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -40,7 +41,7 @@ func (s *Server) startProxy(context.Context) error {
 	if err != nil || !wanted {
 		return err
 	}
-	host := tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}
+	host := tables.Host{Bridge: c.Bridge, Pods: c.CIDRs, Liberal: tables.Liberal()}
 	if !s.carriesServices() {
 		return host.Remove() // of a start before
 	}
@@ -51,13 +52,60 @@ func (s *Server) startProxy(context.Context) error {
 	if err != nil {
 		return err
 	}
+	own, err := s.opts.listenAsProxy()
+	if err != nil {
+		return err
+	}
 	proxy := serviceproxy.New(serviceproxy.Config{
 		Node: s.opts.NodeName, Pods: c.CIDRs, Reserved: s.reserver(c.CIDRs), Busy: network.Taken, Host: host,
-		Seen:   s.parts.learnt.seen,
+		Seen: s.parts.learnt.seen, Healthz: own[0], Metrics: own[1],
 		Client: client, Conns: s.healthConns(), Log: s.log.With("component", "service-proxy"),
 	})
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
 	return nil
+}
+
+// proxyAddress is where the service proxy answers as a kube-proxy does, and the flag that says so.
+type proxyAddress struct{ flag, at string }
+
+func (o Options) proxyAddresses() []proxyAddress {
+	return []proxyAddress{{"--proxy-healthz-address", o.ProxyHealthz}, {"--proxy-metrics-address", o.ProxyMetrics}}
+}
+
+func (o Options) validateProxyAddresses(fail func(format string, args ...any)) {
+	for _, p := range o.proxyAddresses() {
+		if p.at == "" {
+			continue
+		}
+		if at, err := netip.ParseAddrPort(p.at); err != nil || at.Port() == 0 {
+			fail("%s: %q is not an IP address with a port; use for example 127.0.0.1:10256", p.flag, p.at)
+		}
+		if o.ServiceProxy == ProxyNone {
+			fail("%s is of Wherry's own service proxy, which --service-proxy=none turns off; leave out one of them", p.flag)
+		}
+	}
+}
+
+// listenAsProxy opens these addresses, in that order; nil: one that is not wanted.
+func (o Options) listenAsProxy() ([]net.Listener, error) {
+	list := o.proxyAddresses()
+	out := make([]net.Listener, len(list))
+	for i, p := range list {
+		if p.at == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", p.at)
+		if err != nil {
+			for _, l := range out[:i] {
+				if l != nil {
+					_ = l.Close()
+				}
+			}
+			return nil, fmt.Errorf("%s: %w; choose another port, or leave the flag out", p.flag, err)
+		}
+		out[i] = l
+	}
+	return out, nil
 }
 
 // reserver tells the networks that no service takes external addresses from: those of services, and what nodes get

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,14 +24,16 @@ const healthTime = 5 * time.Second
 // node: whether this node has an endpoint that is ready.
 type health struct {
 	log   *slog.Logger
+	well  func() bool        // whether the proxy keeps up; nil: it does
 	conns *connlimit.Limiter // of all ports together; nil: there is none
 	ports map[int32]*healthPort
 }
 
 type healthPort struct {
 	service string
+	well    func() bool
 	local   atomic.Int64
-	server  *http.Server // nil: the port cannot be had
+	end     func() // nil: the port cannot be had
 }
 
 func newHealth(d *connlimit.Limiter, log *slog.Logger) *health {
@@ -60,41 +63,39 @@ func (h *health) serve(parts []*decide.Part) {
 }
 
 func (h *health) open(port int32, service string) *healthPort {
-	out := &healthPort{service: service}
+	out := &healthPort{service: service, well: h.well}
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
 		h.log.Warn("load balancers cannot ask whether a service has endpoints on this node", "service", service, "err",
 			err)
 		return out
 	}
-	var handler http.Handler = out
-	if h.conns != nil {
-		l, handler = h.conns.Listener(l), h.conns.Handler(out)
-	}
-	out.server = &http.Server{Handler: handler, ReadHeaderTimeout: healthTime, ReadTimeout: healthTime,
-		WriteTimeout: healthTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
-	go func() { _ = out.server.Serve(l) }() // ends with close
+	out.end = serve(l, h.conns, out)
 	return out
 }
 
 func (p *healthPort) close() {
-	if p.server != nil {
-		_ = p.server.Close()
+	if p.end != nil {
+		p.end()
 	}
 }
 
-// ServeHTTP implements http.Handler: 200 if there is an endpoint, else 503.
+// ServeHTTP implements http.Handler: 200 if there is an endpoint, else 503. The header lets balancers give nodes with
+// more endpoints more to do.
 func (p *healthPort) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	local := p.local.Load()
 	namespace, name, _ := strings.Cut(p.service, "/")
+	well := p.well == nil || p.well()
 	w.Header().Set("Content-Type", "application/json")
-	if local == 0 {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatInt(local, 10))
+	if local == 0 || !well {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"service":             map[string]string{"namespace": namespace, "name": name},
 		"localEndpoints":      local,
-		"serviceProxyHealthy": true,
+		"serviceProxyHealthy": well,
 	})
 }
 

@@ -48,10 +48,12 @@ func TestHealthPort(t *testing.T) {
 		port   int32
 		status int
 		has    string
-	}{{web, 200, `"localEndpoints":2`}, {empty, 503, `"name":"empty"`}} {
-		status, body := question(t, want.port)
-		if status != want.status || !strings.Contains(body, want.has) {
-			t.Errorf("port %d: %d %s", want.port, status, body)
+		weight string
+	}{{web, 200, `"localEndpoints":2`, "2"}, {empty, 503, `"name":"empty"`, "0"}} {
+		status, body, header := question(t, want.port)
+		if status != want.status || !strings.Contains(body, want.has) ||
+			header.Get("X-Load-Balancing-Endpoint-Weight") != want.weight {
+			t.Errorf("port %d: %d %s %v", want.port, status, body, header)
 		}
 	}
 	// All but the last are gone, and not because their time was over.
@@ -71,8 +73,13 @@ func TestHealthPortCloses(t *testing.T) {
 	h := newHealth(nil, slog.New(slog.DiscardHandler))
 	port := freePort(t)
 	h.serve([]*decide.Part{{Name: "shop/web", HealthPort: port, Local: 1}})
-	if status, body := question(t, port); status != 200 {
+	if status, body, _ := question(t, port); status != 200 {
 		t.Fatalf("%d %s", status, body)
+	}
+	late := true
+	h.ports[port].well = func() bool { return !late }
+	if status, body, _ := question(t, port); status != 503 || !strings.Contains(body, `"serviceProxyHealthy":false`) {
+		t.Errorf("while the rules are late: %d %s", status, body)
 	}
 	h.serve(nil)
 	if c, err := net.Dial("tcp", address(port)); err == nil {
@@ -93,7 +100,7 @@ func freePort(t *testing.T) int32 {
 	return int32(l.Addr().(*net.TCPAddr).Port)
 }
 
-func question(t *testing.T, port int32) (status int, body string) {
+func question(t *testing.T, port int32) (status int, body string, header http.Header) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + address(port) + "/healthz")
@@ -105,5 +112,5 @@ func question(t *testing.T, port int32) (status int, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, string(text), resp.Header
 }

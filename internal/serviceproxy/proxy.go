@@ -51,7 +51,10 @@ type Config struct {
 	Client kubernetes.Interface
 	// keeps connections to the health check ports of services within limits; nil: there are none
 	Conns *connlimit.Limiter
-	Log   *slog.Logger
+	// Healthz and Metrics are where the proxy answers as a kube-proxy does at its ports 10256 and 10249; nil: nowhere.
+	// Run closes them.
+	Healthz, Metrics net.Listener
+	Log              *slog.Logger
 }
 
 // Proxy carries services on one node.
@@ -61,15 +64,20 @@ type Proxy struct {
 	slices   cache.Indexer // nil before there is a service
 	health   *health
 
-	mu    sync.Mutex
-	dirty map[string]bool // services of which something has changed, as namespace/name
-	wake  chan struct{}   // holds a token while there are some
+	measures *measures // nil: nobody asks
+
+	mu       sync.Mutex
+	dirty    map[string]bool // services of which something has changed, as namespace/name
+	wake     chan struct{}   // holds a token while there are some
+	node     nodeSeen
+	progress progress
 
 	// of Run alone
 	facts decide.Facts
 	parts map[string]*decide.Part
 	have  tables.State
 	known bool // have is what the kernel has
+	tuned bool // the kernel's times for connections have been seen to
 	lost  map[decide.Loss]bool
 
 	refused map[decide.Refusal]bool
@@ -78,9 +86,17 @@ type Proxy struct {
 
 // New makes a proxy.
 func New(c Config) *Proxy {
-	return &Proxy{config: c, dirty: map[string]bool{}, wake: make(chan struct{}, 1), parts: map[string]*decide.Part{},
+	p := &Proxy{config: c, dirty: map[string]bool{}, wake: make(chan struct{}, 1), parts: map[string]*decide.Part{},
 		health: newHealth(c.Conns, c.Log), lost: map[decide.Loss]bool{}, refused: map[decide.Refusal]bool{},
 		events: loop.NewRecorder(c.Client, "service-proxy")}
+	if c.Metrics != nil {
+		p.measures = newMeasures()
+	}
+	p.health.well = func() bool {
+		r, _ := p.report()
+		return r.Healthy
+	}
+	return p
 }
 
 // ofService is the index of slices by their service.
@@ -91,8 +107,16 @@ func (p *Proxy) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactoryWithOptions(p.config.Client, 0, informers.WithTransform(slim))
 	defer factory.Shutdown()
+	node := p.nodeOnly()
+	defer node.Shutdown()
 	defer p.health.close()
 	defer cancel()
+	defer p.serveOwn()()
+	if p.config.Healthz != nil {
+		if err := p.followNode(ctx, node); err != nil {
+			return err
+		}
+	}
 	services := factory.Core().V1().Services()
 	p.services = services.Lister()
 	defer p.events.Send()()
@@ -104,7 +128,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	retry := firstRetry
 	for {
 		if p.slices == nil && p.anyCarried() {
-			err := p.followSlices(ctx, factory)
+			err := p.followSlices(ctx, factory, node)
 			if err != nil {
 				return err
 			}
@@ -114,7 +138,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 			}
 		}
 		var again <-chan time.Time
-		if err := p.pass(ctx); err == nil {
+		if err := p.timedPass(ctx); err == nil {
 			retry = firstRetry
 		} else if ctx.Err() == nil {
 			p.config.Log.Warn("the rules of services could not be made equal to the objects", "err", err, "next-try",
@@ -144,8 +168,13 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-// followSlices starts to follow endpoint slices, once there is a service that needs them.
-func (p *Proxy) followSlices(ctx context.Context, factory informers.SharedInformerFactory) error {
+// followSlices starts to follow endpoint slices, and the node, once there is a service that needs them.
+func (p *Proxy) followSlices(ctx context.Context, factory, node informers.SharedInformerFactory) error {
+	if p.config.Healthz == nil { // else it is followed already
+		if err := p.followNode(ctx, node); err != nil {
+			return err
+		}
+	}
 	informer := factory.Discovery().V1().EndpointSlices().Informer()
 	if err := informer.AddIndexers(cache.Indexers{ofService: serviceOf}); err != nil {
 		return fmt.Errorf("service proxy: %w", err)
@@ -209,6 +238,14 @@ func (p *Proxy) mark(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dirty[name] = true
+	now := time.Now()
+	p.progress.changed(now)
+	p.measures.changed(now)
+	p.nudge()
+}
+
+// nudge has Run look at what has changed.
+func (p *Proxy) nudge() {
 	select {
 	case p.wake <- struct{}{}:
 	default: // one waits to be taken, and will be after this
@@ -239,6 +276,20 @@ func (p *Proxy) service(name string) *corev1.Service {
 	return s
 }
 
+// timedPass makes a pass and notes how it went.
+func (p *Proxy) timedPass(ctx context.Context) error {
+	began := time.Now()
+	err := p.pass(ctx)
+	ended := time.Now()
+	p.measures.passed(began, ended, err)
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.progress.equal(ended, len(p.dirty) > 0)
+	}
+	return err
+}
+
 // pass takes in what has changed and makes the kernel equal to it.
 func (p *Proxy) pass(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -264,19 +315,32 @@ func (p *Proxy) pass(ctx context.Context) error {
 		return err
 	}
 	p.have = have
+	p.tune(!want.Empty())
 	p.health.serve(parts)
 	p.tellLost(parts)
 	p.tellRefused(refused)
 	return tables.Forget(change.Flows(p.facts, want))
 }
 
+// tune sets how long the kernel remembers connections, once it carries services.
+func (p *Proxy) tune(carries bool) {
+	if p.tuned || !carries {
+		return
+	}
+	p.tuned = true
+	if err := tables.Tune(); err != nil {
+		p.config.Log.Info("the kernel's times for connections stay as they are", "err", err)
+	}
+}
+
 // takeIn decides anew about services of which something has changed, or about all if the machine has.
 func (p *Proxy) takeIn() error {
 	p.mu.Lock()
-	dirty := p.dirty
+	dirty, zone := p.dirty, p.node.zone
 	p.dirty = map[string]bool{}
 	p.mu.Unlock()
 	facts, err := p.look()
+	facts.Zone = zone
 	if err == nil && !reflect.DeepEqual(facts, p.facts) {
 		p.facts = facts
 		for name := range p.parts {

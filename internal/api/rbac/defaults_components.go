@@ -160,7 +160,7 @@ func controllerRoles() []rbacv1.ClusterRole {
 			may("patch", "update").to(core, "persistentvolumeclaims/status"),
 			append(read(), "create").to(storage, "storageclasses"))...),
 		clusterRole(ServiceProxy, append(tellEvents(),
-			may("list", "watch").to(core, "services"),
+			may("list", "watch").to(core, "services", "nodes"),
 			may("list", "watch").to(discovery, "endpointslices"))...),
 		clusterRole(NamesController,
 			may("create").to(core, "services"),

@@ -19,7 +19,7 @@ import (
 )
 
 func node() Facts {
-	return Facts{Node: "n", Pods: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24"), netip.MustParsePrefix("fd00::/64")},
+	return Facts{Node: "n", Zone: "z", Pods: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24"), netip.MustParsePrefix("fd00::/64")},
 		Machine: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
 }
 
@@ -59,7 +59,7 @@ func slice(port string, number int32, ends ...string) *discoveryv1.EndpointSlice
 	return out
 }
 
-// hinted gives the ends of a slice hints: the nodes that ought to use each, with commas between them.
+// hinted gives the ends of a slice hints: the nodes that ought to use each, with commas between them; zones begin with /.
 func hinted(s *discoveryv1.EndpointSlice, nodes ...string) *discoveryv1.EndpointSlice {
 	for i, list := range nodes {
 		if list == "" {
@@ -67,7 +67,12 @@ func hinted(s *discoveryv1.EndpointSlice, nodes ...string) *discoveryv1.Endpoint
 		}
 		s.Endpoints[i].Hints = &discoveryv1.EndpointHints{}
 		for n := range strings.SplitSeq(list, ",") {
-			s.Endpoints[i].Hints.ForNodes = append(s.Endpoints[i].Hints.ForNodes, discoveryv1.ForNode{Name: n})
+			h := s.Endpoints[i].Hints
+			if zone, is := strings.CutPrefix(n, "/"); is {
+				h.ForZones = append(h.ForZones, discoveryv1.ForZone{Name: zone})
+				continue
+			}
+			h.ForNodes = append(h.ForNodes, discoveryv1.ForNode{Name: n})
 		}
 	}
 	return s
@@ -138,6 +143,16 @@ func TestOf(t *testing.T) {
 			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080 10.244.9.2:8080"},
 		{name: "WL-09 hints: the one for this node is not ready", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3!", "10.244.9.2@"), "n", "other")},
 			want: "1 10.96.0.9:80/tcp > 10.244.9.2:8080"},
+		{name: "WL-09 hints: those for this zone", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@", "10.244.9.3@"), "/z", "/a", "/a,/z")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080 10.244.9.3:8080"},
+		{name: "WL-09 hints: none for this zone", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "/a", "/b")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080 10.244.9.2:8080"},
+		{name: "WL-09 hints: a ready one has no zone", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "/z", "n")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080 10.244.9.2:8080"},
+		{name: "WL-09 hints: the node comes before its zone", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.0.3", "10.244.9.2@"), "n,/z", "other,/z")},
+			want: "1 10.96.0.9:80/tcp > 10.244.0.3:8080"},
+		{name: "WL-09 hints: none for this node, so those for its zone", ends: []*discoveryv1.EndpointSlice{hinted(slice("http", 8080, "10.244.8.3@", "10.244.9.2@"), "a,/z", "b,/y")},
+			want: "1 10.96.0.9:80/tcp > 10.244.8.3:8080"},
 		{name: "WL-09 hints mean nothing where traffic is to stay here", change: func(s *corev1.ServiceSpec) {
 			s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 		},

@@ -13,13 +13,19 @@ import (
 
 // candidate is an address and port that a service's port may lead to.
 type candidate struct {
-	at      netip.AddrPort
-	ready   bool
-	serving bool // though about to end
-	local   bool // on this node
-	beyond  bool // not on this machine
-	// forNode and forOthers: the control plane would have this node, or others, use it.
-	forNode, forOthers bool
+	at         netip.AddrPort
+	ready      bool
+	serving    bool // though about to end
+	local      bool // on this node
+	beyond     bool // not on this machine
+	node, zone hint
+}
+
+// hint says by whom the control plane would have an end used: by this node (or zone), or by others.
+type hint struct{ ours, others bool }
+
+func (h *hint) add(name, own string) {
+	h.ours, h.others = h.ours || name == own, h.others || name != own
 }
 
 // candidates are those of one port in one address family, sorted. An address that several slices have, as while one is
@@ -49,7 +55,7 @@ func candidates(f Facts, port *corev1.ServicePort, six bool, ends []*discoveryv1
 					c.at, c.beyond = at, !f.here(a)
 					c.ready = c.ready || ptr.Deref(e.Conditions.Ready, true)
 					c.serving = c.serving || ptr.Deref(e.Conditions.Serving, ptr.Deref(e.Conditions.Ready, true))
-					c.hint(f.Node, e.Hints)
+					c.hint(f, e.Hints)
 					c.local = c.local || f.here(a) || e.NodeName != nil && *e.NodeName == f.Node
 					found[at] = c
 				}
@@ -64,31 +70,46 @@ func candidates(f Facts, port *corev1.ServicePort, six bool, ends []*discoveryv1
 	return out
 }
 
-// hint notes which nodes ought to use it (KEP-3015); an address that several slices have has the hints of all.
-func (c *candidate) hint(node string, h *discoveryv1.EndpointHints) {
+// hint notes which nodes and zones ought to use it (KEP-3015, KEP-2433); an address that several slices have has the
+// hints of all.
+func (c *candidate) hint(f Facts, h *discoveryv1.EndpointHints) {
 	if h == nil {
 		return
 	}
 	for _, n := range h.ForNodes {
-		c.forNode, c.forOthers = c.forNode || n.Name == node, c.forOthers || n.Name != node
+		c.node.add(n.Name, f.Node)
+	}
+	for _, z := range h.ForZones {
+		c.zone.add(z.Name, f.Zone)
 	}
 }
 
-// near are those that this node should use by the hints of the ready ones, if all have hints and some are for it; else
-// all.
-func near(all []candidate) (out []candidate) {
+// near are those that this node should use by their hints: those for the node, else those for its zone, else all.
+func near(all []candidate) []candidate {
+	for _, kind := range []func(candidate) hint{
+		func(c candidate) hint { return c.node }, func(c candidate) hint { return c.zone },
+	} {
+		if ours := preferred(all, kind); ours != nil {
+			return ours
+		}
+	}
+	return all
+}
+
+// preferred are those with a hint for us, if every ready one has hints and a ready one is ours; else none.
+func preferred(all []candidate, kind func(candidate) hint) (ours []candidate) {
 	for _, c := range all {
-		if c.ready && !c.forNode && !c.forOthers {
-			return all
+		if c.ready && kind(c) == (hint{}) {
+			return nil
 		}
-		if c.forNode {
-			out = append(out, c)
+		if kind(c).ours {
+			ours = append(ours, c)
 		}
 	}
-	if !slices.ContainsFunc(out, func(c candidate) bool { return c.ready }) {
-		return all
+	if !slices.ContainsFunc(ours, func(c candidate) bool { return c.ready }) {
+		return nil
 	}
-	return out
+	return ours
 }
 
 // choose are those to be used: the ready ones; without any, those that serve still though they are about to end.

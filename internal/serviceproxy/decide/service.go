@@ -16,6 +16,7 @@ import (
 // Facts are what is known of the node.
 type Facts struct {
 	Node string         // its name
+	Zone string         // that it is in, by its label; empty: not known
 	Pods []netip.Prefix // networks of its pods
 	// Reserved are the other networks whose addresses the cluster gives: those of services, and of other nodes' pods.
 	Reserved []netip.Prefix
