@@ -130,6 +130,9 @@ func (o *otherServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		path := "apis/" + o.group + "/v1"
 		writeJSON(w, map[string]any{"paths": map[string]any{path: map[string]any{
 			"serverRelativeURL": "/openapi/v3/" + path + "?hash=1234"}}})
+	case "/openapi/v2":
+		writeJSON(w, map[string]any{"swagger": "2.0", "info": map[string]any{"title": "boats", "version": "1"},
+			"paths": map[string]any{root + "/boats": map[string]any{}, "/api/v1/pods": map[string]any{}}})
 	case "/openapi/v3" + root:
 		writeJSON(w, map[string]any{"openapi": "3.0.0", "info": map[string]any{"title": "boats", "version": "1"},
 			"paths": map[string]any{}})

@@ -150,6 +150,9 @@ func testAggregatedDocuments(t *testing.T, other *otherServer, config *rest.Conf
 		{"/apis/" + other.group + "/v1", "application/json", `"boats"`},
 		{"/openapi/v3", "application/json", `"apis/` + other.group + `/v1":{"serverRelativeURL":`},
 		{"/openapi/v3", "application/json", `"apis/apps/v1":{"serverRelativeURL":`},
+		{"/openapi/v2", "application/json", `"/apis/` + other.group + `/v1/boats":`},
+		{"/openapi/v2", "application/json", `"/apis/apps/v1/deployments":`},
+		{"/openapi/v2", openAPIv2Protobuf, "/apis/" + other.group + "/v1/boats"},
 		{"/openapi/v3/apis/" + other.group + "/v1", "application/json", `"title":"boats"`},
 	} {
 		if got := get(d.path, d.as); !strings.Contains(got, d.want) {

@@ -5,7 +5,7 @@
 //
 // An Aggregator keeps an APIService for every group and version of this server itself (they are Local), so that clients
 // see who answers for what, and begins the rest with the first that names a Service: a route to it, its part of the
-// documents (discovery, OpenAPI v3), and Kubernetes' own controllers of whether it is available.
+// documents (discovery, OpenAPI v2 and v3), and Kubernetes' own controllers of whether it is available.
 //
 // Its law: before the first such APIService nothing runs and nothing is kept; a group of this server itself is never
 // given away, but for metrics.k8s.io, and a version of debug.wherry.dev that it does not serve; and what is behind a

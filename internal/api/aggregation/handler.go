@@ -15,6 +15,9 @@ import (
 // openAPIv3 is where the documents of OpenAPI v3 are, one for each group and version.
 const openAPIv3 = "/openapi/v3"
 
+// openAPIv2 is where the one document of OpenAPI v2 is.
+const openAPIv2 = "/openapi/v2"
+
 // Handler has others answer for their groups, and next for everything else. It stands behind authentication,
 // authorisation and the limits on requests.
 func (a *Aggregator) Handler(next http.Handler) http.Handler {
@@ -27,6 +30,10 @@ func (a *Aggregator) Handler(next http.Handler) http.Handler {
 		path := req.URL.Path
 		if document, ok := strings.CutPrefix(path, openAPIv3); ok && (document == "" || document[0] == '/') {
 			a.document(t, document, next, w, req)
+			return
+		}
+		if path == openAPIv2 {
+			a.wholeDocument(t, next, w, req)
 			return
 		}
 		switch r, described := t.at(path); {

@@ -71,6 +71,62 @@ func TestBrokenDocuments(t *testing.T) {
 	}
 }
 
+// The one document of OpenAPI v2 has the paths and definitions of other servers' groups, and nothing else of theirs, in
+// every form; one that has none, or does not answer, leaves this server's own. WL-08.
+func TestWholeDocument(t *testing.T) {
+	const own = `{"swagger":"2.0","info":{"title":"own","version":"1"},"paths":{"/api/v1/pods":{"get":{"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Thing"}}}}}},"definitions":{"Thing":{"type":"object"}}}`
+	const theirs = `{"swagger":"2.0","info":{"title":"boats","version":"1"},"paths":{"/apis/g/v1/boats":{"get":{"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Boat"}}}}},` +
+		`"/apis/g/v1/things":{"get":{"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Thing"}}}}},` +
+		`"/apis/other/v1/cars":{"get":{"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Car"}}}}},"/api/v1/pods":{}},` +
+		`"definitions":{"Boat":{"type":"object"},"Car":{"type":"object"},"Thing":{"type":"string"}}}`
+	next := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("If-None-Match") == `"own"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write([]byte(own))
+	})
+	ask := func(answer http.HandlerFunc, header ...string) *httptest.ResponseRecorder {
+		a := &Aggregator{}
+		a.routes.Store(tableOf(routeTo(t, answer)))
+		req := httptest.NewRequestWithContext(request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"}), "GET", openAPIv2, http.NoBody)
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		a.Handler(next).ServeHTTP(w, req)
+		return w
+	}
+	say := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path == openAPIv2 && req.Header.Get("X-Remote-User") == "system:aggregator" {
+				_, _ = w.Write([]byte(text))
+			}
+		}
+	}
+	merged := ask(say(theirs), "Accept", "application/json", "If-None-Match", `"own"`)
+	for text, want := range map[string]bool{`"/api/v1/pods"`: true, `"/apis/g/v1/boats"`: true, `"Boat"`: true, `"Thing"`: true, `"Thing_v2"`: true,
+		`"#/definitions/Thing_v2"`: true, `"title":"own"`: true, "cars": false, "Car": false, `"title":"boats"`: false} {
+		if strings.Contains(merged.Body.String(), text) != want {
+			t.Errorf("it has %s: %t, want %t: %s", text, !want, want, merged.Body)
+		}
+	}
+	if again := ask(say(theirs), "Accept", "application/json", "If-None-Match", merged.Header().Get("Etag")); again.Code != http.StatusNotModified {
+		t.Errorf("asked again: %d", again.Code)
+	}
+	const asProtobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	if w := ask(say(theirs), "Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"); w.Code != 200 ||
+		w.Header().Get("Content-Type") != asProtobuf || !strings.Contains(w.Body.String(), "/apis/g/v1/boats") {
+		t.Errorf("protobuf: %d %v", w.Code, w.Header())
+	}
+	for name, answer := range map[string]string{"nothing": "", "no document": "boats", "no paths": `{"swagger":"2.0"}`,
+		"none of its group": `{"swagger":"2.0","paths":{"/apis/other/v1/cars":{}}}`} {
+		if w := ask(say(answer), "Accept", "application/json"); w.Code != 200 || w.Body.String() != own {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
 // In this server's own name others are asked for their document and nothing else, whatever a client adds to its path.
 // WL-08.
 func TestDocumentsOnly(t *testing.T) {
@@ -92,6 +148,8 @@ func TestDocumentsOnly(t *testing.T) {
 		{"GET", "/openapi/v3/apis/g//v1", ""},
 		{"POST", "/openapi/v3/apis/g/v1", ""},
 		{"GET", "/openapi/v3apis/g/v1", ""},
+		{"GET", "/openapi/v2/apis/g/v1/secrets", ""},
+		{"POST", "/openapi/v2", ""},
 		{"GET", "/apis/g/v1/boats", "GET /apis/g/v1/boats jane"},
 	} {
 		asked, passed = nil, 0
