@@ -69,6 +69,22 @@ func Assign(services []*corev1.Service, pool Pool) []Result {
 	return out
 }
 
+// Finalizer keeps a service until its load balancer has been taken away, as with Kubernetes' cloud controllers. Here that
+// is no more than its address, but those who wait for it to go, or look for it, find what they know.
+const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
+
+// Released are the services that carry the finalizer and want no address any more: they are about to be deleted, or of
+// another type now. Those with a class have it from whoever implements that. (Pure.)
+func Released(services []*corev1.Service) (out []*corev1.Service) {
+	for _, s := range services {
+		if slices.Contains(s.Finalizers, Finalizer) && s.Spec.LoadBalancerClass == nil &&
+			(s.DeletionTimestamp != nil || s.Spec.Type != corev1.ServiceTypeLoadBalancer) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 func nameOf(s *corev1.Service) string { return s.Namespace + "/" + s.Name }
 
 // held are the addresses that a service has.

@@ -33,6 +33,36 @@ func with(s *corev1.Service, change func(*corev1.Service)) *corev1.Service {
 	return s
 }
 
+// TestReleased: WL-09: a service lets go of its finalizer when it is deleted or of another type, unless it is another's.
+func TestReleased(t *testing.T) {
+	marked := func(change ...func(*corev1.Service)) *corev1.Service {
+		s := with(balanced("a", 1, "192.0.2.1", 80), func(s *corev1.Service) { s.Finalizers = []string{"example.com/other", Finalizer} })
+		for _, c := range change {
+			c(s)
+		}
+		return s
+	}
+	deleted := func(s *corev1.Service) { s.DeletionTimestamp = ptr.To(metav1.Now()) }
+	plain := func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }
+	others := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("x/y") }
+	for _, c := range []struct {
+		name string
+		s    *corev1.Service
+		want int
+	}{
+		{"in use", marked(), 0},
+		{"deleted", marked(deleted), 1},
+		{"of another type", marked(plain), 1},
+		{"another's", marked(others), 0},
+		{"another's, deleted", marked(others, deleted), 0},
+		{"without it", with(balanced("a", 1, "", 80), deleted), 0},
+	} {
+		if got := Released([]*corev1.Service{c.s}); len(got) != c.want {
+			t.Errorf("%s: %d are released, want %d", c.name, len(got), c.want)
+		}
+	}
+}
+
 // TestAssign: WL-09, WL-24: who gets which address, and what those are told who get none.
 func TestAssign(t *testing.T) {
 	machine := Pool{Machine: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, Busy: func(at netip.AddrPort, _ corev1.Protocol) string {

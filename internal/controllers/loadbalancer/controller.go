@@ -47,7 +47,7 @@ func New(client kubernetes.Interface, factory informers.SharedInformerFactory, p
 	c.services = services.Lister()
 	c.loop.Watch(services.Informer(), func(obj any) {
 		if s := obj.(*corev1.Service); s.Spec.Type == corev1.ServiceTypeLoadBalancer ||
-			len(s.Status.LoadBalancer.Ingress) > 0 {
+			len(s.Status.LoadBalancer.Ingress) > 0 || slices.Contains(s.Finalizers, Finalizer) {
 			c.loop.Add(all)
 		}
 	})
@@ -66,6 +66,9 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	}
 	reported, passing := map[string]string{}, ""
 	var errs []error
+	for _, s := range Released(list) {
+		errs = append(errs, c.release(ctx, s))
+	}
 	for _, r := range Assign(list, c.pool) {
 		errs = append(errs, c.publish(ctx, r))
 		if r.Problem == "" {
@@ -89,16 +92,32 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	return nil
 }
 
-// publish writes the status if it is another.
+// publish writes where the service is to be reached, and that it is to wait for us when it is deleted, if the object does
+// not say both already.
 func (c *Controller) publish(ctx context.Context, r Result) error {
-	want := statusOf(r.Addrs)
-	if slices.EqualFunc(want, r.Service.Status.LoadBalancer.Ingress, func(a, b corev1.LoadBalancerIngress) bool {
+	want, marked := statusOf(r.Addrs), slices.Contains(r.Service.Finalizers, Finalizer)
+	if marked && slices.EqualFunc(want, r.Service.Status.LoadBalancer.Ingress, func(a, b corev1.LoadBalancerIngress) bool {
 		return a.IP == b.IP && a.Hostname == b.Hostname && ptr.Equal(a.IPMode, b.IPMode)
 	}) {
 		return nil
 	}
 	s := r.Service.DeepCopy()
+	if !marked {
+		s.Finalizers = append(s.Finalizers, Finalizer)
+	}
 	s.Status.LoadBalancer.Ingress = want
+	return c.write(ctx, s)
+}
+
+// release lets go of a service that wants no address any more.
+func (c *Controller) release(ctx context.Context, s *corev1.Service) error {
+	s = s.DeepCopy()
+	s.Finalizers = slices.DeleteFunc(s.Finalizers, func(f string) bool { return f == Finalizer })
+	s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	return c.write(ctx, s)
+}
+
+func (c *Controller) write(ctx context.Context, s *corev1.Service) error {
 	_, err := c.client.CoreV1().Services(s.Namespace).UpdateStatus(ctx, s, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // its event comes
 		return nil
