@@ -18,7 +18,7 @@ import (
 
 // RS-03, ATTACK B26: custom resources count: their number, and what they take in the store; when they are made, when
 // they grow, by a subresource too, and however many are made at once. What is deleted is free again, and a quota that
-// is made later finds what is there.
+// is made later finds what is there. What is only tried is judged the same, and takes nothing.
 func TestQuotaOfCustomResources(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -53,12 +53,22 @@ func TestQuotaOfCustomResources(t *testing.T) {
 	}
 	fine(t, "a small one", create("small", 100))
 	refusedFor(t, create("seventh", 100), "count/widgets."+e.group)
-	patch := func(name, text string, below ...string) error {
-		_, err := widgets.Patch(t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{}, below...)
+	change := func(name, text string, o metav1.PatchOptions, below ...string) error {
+		_, err := widgets.Patch(t.Context(), name, types.MergePatchType, []byte(text), o, below...)
 		return err
 	}
+	patch := func(name, text string, below ...string) error {
+		return change(name, text, metav1.PatchOptions{}, below...)
+	}
+	tried := func(name string, bytes int) error {
+		_, err := widgets.Create(t.Context(), of(name, bytes), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	refusedFor(t, tried("seventh", 100), "count/widgets."+e.group)
 	large := strings.Repeat("y", 200_000)
 	refusedFor(t, patch("small", `{"metadata":{"annotations":{"b":"`+large+`"}}}`), "wherry.dev/stored-bytes")
+	refusedFor(t, change("small", `{"metadata":{"annotations":{"b":"`+large+`"}}}`,
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}), "wherry.dev/stored-bytes")
 	refusedFor(t, patch("small", `{"status":{"phase":"`+large+`"}}`, "status"), "wherry.dev/stored-bytes")
 	fine(t, "one that shrinks", patch("early", `{"metadata":{"annotations":{"a":null}}}`))
 	fine(t, "a status that is small", patch("early", `{"status":{"phase":"well"}}`, "status"))
@@ -67,5 +77,8 @@ func TestQuotaOfCustomResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine(t, "after the others were deleted", patch("small", `{"metadata":{"annotations":{"b":"`+large+`"}}}`))
+	for i := range 8 { // more than there is room for, if trying took any
+		fine(t, "one that is only tried", tried(fmt.Sprint("tried", i), 200_000))
+	}
 	fine(t, "another", create("late", 200_000))
 }

@@ -36,6 +36,11 @@ func (quotaAdmission) Handles(op admission.Operation) bool {
 // Validate implements admission.ValidationInterface.
 func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	c := creationIn(ctx, a.GetNamespace())
+	if _, custom := a.GetObject().(runtime.Unstructured); c == nil && custom && a.IsDryRun() {
+		// Custom resources are charged where they are stored, and this one will not be.
+		c = &creation{namespace: a.GetNamespace()}
+		defer c.end()
+	}
 	if c == nil {
 		return nil
 	}

@@ -197,6 +197,13 @@ func (c *creation) begin(ctx context.Context, q *Quotas) (err error) {
 	return err
 }
 
+// end gives the turn back, if it was taken.
+func (c *creation) end() {
+	if c.done != nil {
+		c.done()
+	}
+}
+
 type creationKey struct{}
 
 // creationIn is the write under way in a namespace, or nil.
@@ -212,11 +219,7 @@ func creationIn(ctx context.Context, namespace string) *creation {
 // before the namespace's first quota was made are put right by counting.
 func (q *Quotas) Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error {
 	c := &creation{namespace: namespace}
-	defer func() {
-		if c.done != nil {
-			c.done()
-		}
-	}()
+	defer c.end()
 	wrote, err := write(context.WithValue(ctx, creationKey{}, c))
 	if c.charged > 1 || c.charged == 1 && !wrote || c.done == nil && wrote && q.ruled.Known(namespace) {
 		q.queue.Add(namespace)
