@@ -153,9 +153,10 @@ func (a *Agent) newRunner() (err error) {
 	if err := a.newPlaces(); err != nil {
 		return err
 	}
-	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: images, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI, a.hookNotices()),
-		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, CPUs: a.cpus, Memory: a.memory, Sources: a.sources,
-		Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events,
+	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: images, Prober: probe.New(c.CRI),
+		Hooks: hook.New(c.CRI, a.hookNotices()), Volumes: a.volumes, Users: a.userPool(), Devices: a.devices,
+		CPUs: a.cpus, Memory: a.memory, Sources: a.sources, Services: a.services,
+		HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events,
 		Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.notify,
 		KeepAllocated: a.keepAllocated})
 	if c.ImageRuntime != nil {

@@ -52,7 +52,7 @@ type Options struct {
 	// ranges that services of type LoadBalancer get an address of their own from; none: they have the machine's
 	LoadBalancerCIDRs []string
 	ServiceProxy      string // who carries services: ProxyNFTables, or ProxyNone
-	// where our service proxy answers as a kube-proxy does at its ports 10256 and 10249, as address:port; empty: nowhere
+	// where our service proxy answers as a kube-proxy does at its ports 10256 and 10249: address:port; empty: nowhere
 	ProxyHealthz, ProxyMetrics string
 	// a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
 	WriteKubeconfig string

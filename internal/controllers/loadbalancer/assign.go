@@ -69,8 +69,8 @@ func Assign(services []*corev1.Service, pool Pool) []Result {
 	return out
 }
 
-// Finalizer keeps a service until its load balancer has been taken away, as with Kubernetes' cloud controllers. Here that
-// is no more than its address, but those who wait for it to go, or look for it, find what they know.
+// Finalizer keeps a service until its load balancer has been taken away, as with Kubernetes' cloud controllers. Here
+// that is no more than its address, but those who wait for it to go, or look for it, find what they know.
 const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // Released are the services that carry the finalizer and want no address any more: they are about to be deleted, or of

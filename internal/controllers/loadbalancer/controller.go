@@ -92,13 +92,14 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	return nil
 }
 
-// publish writes where the service is to be reached, and that it is to wait for us when it is deleted, if the object does
-// not say both already.
+// publish writes where the service is to be reached, and that it is to wait for us when it is deleted, if the object
+// does not say both already.
 func (c *Controller) publish(ctx context.Context, r Result) error {
 	want, marked := statusOf(r.Addrs), slices.Contains(r.Service.Finalizers, Finalizer)
-	if marked && slices.EqualFunc(want, r.Service.Status.LoadBalancer.Ingress, func(a, b corev1.LoadBalancerIngress) bool {
+	same := func(a, b corev1.LoadBalancerIngress) bool {
 		return a.IP == b.IP && a.Hostname == b.Hostname && ptr.Equal(a.IPMode, b.IPMode)
-	}) {
+	}
+	if marked && slices.EqualFunc(want, r.Service.Status.LoadBalancer.Ingress, same) {
 		return nil
 	}
 	s := r.Service.DeepCopy()

@@ -97,8 +97,8 @@ func (r *Runner) exec(ctx context.Context, t Target, command []string) error {
 }
 
 // httpGet asks as the action says. A server that speaks no TLS where HTTPS was asked for is asked without: before
-// Kubernetes 1.26 hooks were sent by HTTP whatever their scheme was, and manifests may rest on that. Credentials are not
-// sent then. If that fails too, the first error says what is wrong.
+// Kubernetes 1.26 hooks were sent by HTTP whatever their scheme was, and manifests may rest on that. Credentials are
+// not sent then. If that fails too, the first error says what is wrong.
 func (r *Runner) httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction) error {
 	request, err := t.Request(ctx, a, userAgent)
 	if err != nil {

@@ -48,8 +48,8 @@ func (l limit) wanted(is int) int {
 	return is
 }
 
-// Tune makes the kernel's settings those that a kube-proxy's defaults ask for. They are the machine's, not a table's, and
-// stay when nobody carries services any more.
+// Tune makes the kernel's settings those that a kube-proxy's defaults ask for. They are the machine's, not a table's,
+// and stay when nobody carries services any more.
 func Tune() error { return tune(conntrack) }
 
 func tune(folder string) error {
