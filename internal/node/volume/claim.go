@@ -59,7 +59,7 @@ func (m *Manager) claim(ctx context.Context, pod *corev1.Pod, v corev1.Volume) e
 	case isBlock(pv):
 		return m.localDevice(pod, v, pv)
 	default:
-		if err := m.mountVolume(ctx, pv, dir); err != nil {
+		if err := m.mountVolume(ctx, pv, readOnlyClaim(&v), dir); err != nil {
 			return fmt.Errorf("persistentvolume %q: %w", pv.Name, err)
 		}
 	}
@@ -124,14 +124,21 @@ func readOnlyClaim(v *corev1.Volume) bool {
 }
 
 // mountVolume mounts a persistent volume at dir.
-func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, dir string) error {
+func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, readOnly bool, dir string) error {
 	if there, err := isMounted(dir); err != nil || there {
 		return err
 	}
 	switch s := pv.Spec.PersistentVolumeSource; {
 	case s.Local != nil:
-		return bindLocal(s.Local, dir)
+		err := mountLocal(ctx, pv, readOnly, dir)
+		if err == nil && readOnly {
+			err = sealed(dir)
+		}
+		return err
 	case s.HostPath != nil:
+		if len(pv.Spec.MountOptions) > 0 { // as the kubelet says
+			return errors.New("mount options are not supported for this volume type: remove spec.mountOptions, or use local")
+		}
 		if err := checkHostPath(s.HostPath); err != nil {
 			return err
 		}
@@ -142,34 +149,11 @@ func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, 
 		}
 		return bindPath(s.HostPath.Path, dir)
 	case s.NFS != nil:
-		return mountNFS(ctx, s.NFS, pv.Spec.MountOptions, dir)
+		theirs := s.NFS.DeepCopy()
+		theirs.ReadOnly = theirs.ReadOnly || readOnly
+		return mountNFS(ctx, theirs, pv.Spec.MountOptions, dir)
 	}
 	return errors.New("this node mounts volumes of the kinds local, hostPath, nfs and csi")
-}
-
-// bindLocal: the path is a folder, or a device with a file system on it.
-func bindLocal(s *corev1.LocalVolumeSource, dir string) error {
-	info, err := os.Stat(s.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("path %q does not exist on the node", s.Path)
-	}
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		return bindPath(s.Path, dir)
-	case info.Mode()&fs.ModeDevice == 0 || info.Mode()&fs.ModeCharDevice != 0:
-		return fmt.Errorf("path %q is neither a folder nor a block device", s.Path)
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	kind := ptr.Deref(s.FSType, "ext4")
-	if err := unix.Mount(s.Path, dir, kind, 0, ""); err != nil {
-		return fmt.Errorf("mounting %s as %s: %w: make a file system on it first (mkfs.%s %s), or say another fsType",
-			s.Path, kind, err, kind, s.Path)
-	}
-	return nil
 }
 
 // bindPath binds what is at a path of the host, and what is mounted below.
