@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -294,4 +295,46 @@ func TestWireForm(t *testing.T) {
 			t.Errorf("OpenAPI does not know %s", name)
 		}
 	}
+}
+
+// TestTopologyLabels: a pod that is given to a node gets the node's zone and region as labels, over its own, and what else
+// labels of the binding say; one that is made on a node too. Proves WL-07.
+func TestTopologyLabels(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "zoned-" + ns, Labels: map[string]string{
+		corev1.LabelTopologyZone: "z1", corev1.LabelTopologyRegion: "r1", "topology.kubernetes.io/rack": "7"}}}
+	if _, err := c.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}) })
+	expect := func(name, own string) {
+		t.Helper()
+		p, err := c.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Labels[corev1.LabelTopologyZone] != "z1" || p.Labels[corev1.LabelTopologyRegion] != "r1" || p.Labels["own"] != own ||
+			p.Labels["topology.kubernetes.io/rack"] != "" {
+			t.Errorf("%s has the labels %v", name, p.Labels)
+		}
+	}
+	bound := pod("bound")
+	bound.Labels = map[string]string{"own": "pod", corev1.LabelTopologyZone: "elsewhere"}
+	createPod(t, c, ns, bound)
+	bind := func(labels map[string]string) error {
+		return c.CoreV1().Pods(ns).Bind(t.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "bound", Labels: labels},
+			Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}, metav1.CreateOptions{})
+	}
+	if err := bind(map[string]string{"own": "no label!"}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.labels") {
+		t.Errorf("with a label that is none: %v", err)
+	}
+	if err := bind(map[string]string{"own": "binding"}); err != nil {
+		t.Fatal(err)
+	}
+	expect("bound", "binding")
+	made := pod("made")
+	made.Spec.NodeName = node.Name
+	createPod(t, c, ns, made)
+	expect("made", "")
 }

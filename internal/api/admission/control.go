@@ -69,6 +69,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady,
 			unreachable: *o.Unreachable},
 		noderestriction.New(h.Stores, h.Audiences),
+		topologyLabels{h.Stores["nodes"]},
 		volumes{h.Stores["storageclasses"]},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,

@@ -5,11 +5,13 @@ package kinds
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -73,7 +75,8 @@ func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object
 			if err := bind(pod, binding); err != nil || registry.FromInside(ctx) {
 				return err
 			}
-			return charge(ctx, bindingAttributes(ctx, pod, old, dry)) // the binding's annotations go into the pod
+			// the binding's labels and annotations go into the pod
+			return charge(ctx, bindingAttributes(ctx, pod, old, dry))
 		})
 	})
 	if err != nil {
@@ -98,7 +101,7 @@ func validateBinding(b *corev1.Binding) (errs field.ErrorList) {
 	if b.Target.Name == "" {
 		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))
 	}
-	return errs
+	return append(errs, metav1validation.ValidateLabels(b.Labels, field.NewPath("metadata", "labels"))...)
 }
 
 func bind(pod *corev1.Pod, b *corev1.Binding) error {
@@ -123,6 +126,10 @@ func bind(pod *corev1.Pod, b *corev1.Binding) error {
 			pod.Annotations[key] = value
 		}
 	}
+	if pod.Labels == nil && len(b.Labels) > 0 {
+		pod.Labels = map[string]string{}
+	}
+	maps.Copy(pod.Labels, b.Labels)
 	podstore.SetCondition(&pod.Status, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
 	})
