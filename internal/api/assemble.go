@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -63,6 +64,7 @@ func (s *Server) assemble() (err error) {
 	if err != nil {
 		return err
 	}
+	c.AddHealthChecks(s.served.custom.Checks()...)
 	s.judges.quotas.Count(s.served.custom)
 	defer func() {
 		if err != nil {
@@ -122,30 +124,17 @@ func (s *Server) addHooks(c *genericapiserver.Config) {
 	// elsewhere.
 	c.DisabledPostStartHooks.Insert("priority-and-fairness-filter", "max-in-flight-filter")
 
-	// The library would end the whole process for the error of a hook that was stopped meanwhile.
-	unlessAsked := func(do func(genericapiserver.PostStartHookContext) error) genericapiserver.PostStartHookFunc {
-		return func(ctx genericapiserver.PostStartHookContext) error {
-			if err := do(ctx); ctx.Err() == nil {
-				return err
-			}
-			return nil
-		}
-	}
 	started := time.Now()
-	c.AddPostStartHookOrDie("bootstrap", unlessAsked(func(ctx genericapiserver.PostStartHookContext) error {
-		return s.bootstrap(ctx)
-	}))
+	addHook(c, hookBootstrap, s.bootstrap)
 	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
 		s.served.debugging.record.Late(ctx, started)
 		return nil
 	})
-	c.AddPostStartHookOrDie("aggregation", unlessAsked(func(ctx genericapiserver.PostStartHookContext) error {
+	addHook(c, hookAggregation, func(ctx context.Context) error {
 		return s.served.aggregation.Start(ctx, aggregation.Documents{Plain: s.served.generic.DiscoveryGroupManager,
 			Aggregated: s.served.generic.AggregatedDiscoveryGroupManager})
-	}))
-	c.AddPostStartHookOrDie("admission", unlessAsked(func(ctx genericapiserver.PostStartHookContext) error {
-		return s.judges.admission.Start(ctx)
-	}))
+	})
+	addHook(c, hookAdmission, func(ctx context.Context) error { return s.judges.admission.Start(ctx) })
 }
 
 func (s *Server) addHealth(c *genericapiserver.Config) error {

@@ -147,6 +147,47 @@ func TestVersionAndHealth(t *testing.T) {
 	}
 }
 
+// Health is told check by check, under the names that kube-apiserver's have too; a check can be asked for, or left out.
+func TestHealthChecks(t *testing.T) {
+	c := client(t).Discovery().RESTClient()
+	ask := func(path string) string {
+		t.Helper()
+		text, err := c.Get().RequestURI(path).DoRaw(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		return string(text)
+	}
+	const hook = "poststarthook/"
+	names := []string{"ping", "etcd", hook + "start-apiserver-admission-initializer", hook + "generic-apiserver-start-informers",
+		hook + "start-apiextensions-informers", hook + "start-apiextensions-controllers", hook + "crd-informer-synced",
+		hook + "bootstrap-controller", hook + "start-system-namespaces-controller", hook + "start-service-ip-repair-controllers",
+		hook + "scheduling/bootstrap-system-priority-classes", hook + "start-cluster-authentication-info-controller",
+		hook + "start-kube-aggregator-informers", hook + "apiservice-registration-controller",
+		hook + "apiservice-status-local-available-controller", hook + "apiservice-status-remote-available-controller",
+		hook + "kube-apiserver-autoregistration", "autoregister-completion", hook + "apiservice-openapi-controller",
+		hook + "storage-readiness"}
+	for path, more := range map[string][]string{"healthz": nil, "livez": nil, "readyz": {"informer-sync", "shutdown"}} {
+		text := ask("/" + path + "?verbose")
+		for _, name := range append(names, more...) {
+			if !strings.Contains(text, "[+]"+name+" ok\n") {
+				t.Errorf("/%s?verbose has no %s:\n%s", path, name, text)
+			}
+		}
+		if !strings.HasSuffix(text, path+" check passed\n") {
+			t.Errorf("/%s?verbose ends %q", path, text[max(0, len(text)-40):])
+		}
+	}
+	if text := ask("/readyz?verbose&exclude=etcd"); !strings.Contains(text, "[+]etcd excluded: ok\n") {
+		t.Errorf("with etcd excluded:\n%s", text)
+	}
+	for _, path := range []string{"/healthz/ping", "/livez/etcd", "/readyz/autoregister-completion", "/livez/poststarthook/bootstrap-controller"} {
+		if text := ask(path); text != "ok" {
+			t.Errorf("%s: %q", path, text)
+		}
+	}
+}
+
 // fatal is what kubectl would have printed before it ended the process.
 type fatal string
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace/noop"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,6 +40,7 @@ type Server struct {
 	stored *stored
 	late   *lateCustom
 	groups Groups
+	merged atomic.Bool // all that there were at the start are
 }
 
 // Groups is told which groups and versions custom resources define.
@@ -79,6 +81,8 @@ func New(c *genericapiserver.Config, o Outer) (*Server, error) {
 		b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion,
 		late.open,
 	}
+	// Of its own: what each server appends to a list that they shared would take the place of the other's.
+	own.HealthzChecks, own.LivezChecks, own.ReadyzChecks = nil, nil, nil
 	// What the outer server does once for both.
 	own.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	own.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
@@ -103,7 +107,7 @@ func New(c *genericapiserver.Config, o Outer) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("custom resources: %w", err)
 	}
-	return &Server{crds, newStored(plain), late, o.Groups}, nil
+	return &Server{crds: crds, stored: newStored(plain), late: late, groups: o.Groups}, nil
 }
 
 // Close frees what counting has opened.
@@ -140,7 +144,9 @@ func (r *Server) Merge(outer *genericapiserver.GenericAPIServer) error {
 	return outer.AddPostStartHook("merge-custom-resources", func(ctx genericapiserver.PostStartHookContext) error {
 		go v2.Run(outer.StaticOpenAPISpec, outer.OpenAPIVersionedService, ctx.Done())
 		go v3.Run(outer.OpenAPIV3VersionedService, ctx.Done())
-		return groups.wait(ctx)
+		err := groups.wait(ctx)
+		r.merged.Store(err == nil)
+		return err
 	})
 }
 
