@@ -43,6 +43,12 @@ func (s *Server) startProxy(context.Context) error {
 	}
 	host := tables.Host{Bridge: c.Bridge, Pods: c.CIDRs, Liberal: tables.Liberal()}
 	if !s.carriesServices() {
+		for _, p := range s.opts.proxyAddresses() {
+			if p.at != "" { // the agent of another cluster, whose services a kube-proxy carries
+				s.log.Warn("nobody answers there: this node does not carry services itself", "flag", p.flag, "address",
+					p.at)
+			}
+		}
 		return host.Remove() // of a start before
 	}
 	if carrier := s.parts.carrier; carrier != nil {
@@ -80,8 +86,13 @@ func (o Options) validateProxyAddresses(fail func(format string, args ...any)) {
 		if at, err := netip.ParseAddrPort(p.at); err != nil || at.Port() == 0 {
 			fail("%s: %q is not an IP address with a port; use for example 127.0.0.1:10256", p.flag, p.at)
 		}
-		if o.ServiceProxy == ProxyNone {
-			fail("%s is of Wherry's own service proxy, which --service-proxy=none turns off; leave out one of them", p.flag)
+		switch {
+		case o.ServiceProxy == ProxyNone:
+			fail("%s is of Wherry's own service proxy, which --service-proxy=none turns off; leave out one of them",
+				p.flag)
+		case o.RuntimeEndpoint != "":
+			fail("%s is of Wherry's own service proxy, which does not run with --container-runtime-endpoint; leave it out",
+				p.flag)
 		}
 	}
 }
