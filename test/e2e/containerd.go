@@ -32,13 +32,7 @@ type Containerd struct {
 // StartContainerd starts it until the test's end; the test is skipped where it is not installed.
 func StartContainerd(t testing.TB) *Containerd {
 	t.Helper()
-	bin := ""
-	for _, dir := range []string{"../../bin/debian/usr/bin", "/usr/bin"} {
-		if _, err := os.Stat(filepath.Join(dir, "containerd")); err == nil {
-			bin, _ = filepath.Abs(dir)
-			break
-		}
-	}
+	bin := containerdPrograms()
 	if bin == "" {
 		t.Skip("Debian's containerd is not here: run tools/setup.sh containerd, or apt-get install containerd")
 	}
@@ -61,6 +55,17 @@ func StartContainerd(t testing.TB) *Containerd {
 	})
 	d.Run(t)
 	return d
+}
+
+// containerdPrograms is the folder with Debian's; empty if they are not here.
+func containerdPrograms() string {
+	for _, dir := range []string{"../../bin/debian/usr/bin", "/usr/bin"} {
+		if _, err := os.Stat(filepath.Join(dir, "containerd")); err == nil {
+			bin, _ := filepath.Abs(dir)
+			return bin
+		}
+	}
+	return ""
 }
 
 // configure writes containerd's configuration. Pods are on the host's network, unless Bridge gives them another, so its

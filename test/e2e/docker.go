@@ -27,17 +27,11 @@ type Docker struct {
 // StartDocker starts it until the test's end; the test is skipped where it is not installed.
 func StartDocker(t testing.TB, on *Containerd) *Docker {
 	t.Helper()
-	daemon, root := "", ""
-	for _, dir := range []string{"../../bin/debian", "/"} {
-		if _, err := os.Stat(filepath.Join(dir, "usr/sbin/dockerd")); err == nil {
-			root, _ = filepath.Abs(dir)
-			daemon = filepath.Join(root, "usr/sbin/dockerd")
-			break
-		}
-	}
-	if daemon == "" {
+	root := dockerRoot()
+	if root == "" {
 		t.Skip("Debian's Docker is not here: run tools/setup.sh docker, or apt-get install docker.io")
 	}
+	daemon := filepath.Join(root, "usr/sbin/dockerd")
 	dir := filepath.Join(on.dir, "docker")
 	d := &Docker{Socket: filepath.Join(on.dir, "d.sock"), client: filepath.Join(root, "usr/bin/docker"),
 		containerd: on.socket}
@@ -72,6 +66,17 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 	})
 	d.await(t, ended, log.Name())
 	return d
+}
+
+// dockerRoot is the folder that Debian's package was unpacked into; empty if it is not here.
+func dockerRoot() string {
+	for _, dir := range []string{"../../bin/debian", "/"} {
+		if _, err := os.Stat(filepath.Join(dir, "usr/sbin/dockerd")); err == nil {
+			root, _ := filepath.Abs(dir)
+			return root
+		}
+	}
+	return ""
 }
 
 // runtime writes a program that is runc, but for an OOM score below this process' own: to set one takes a capability

@@ -20,20 +20,7 @@ type Podman struct {
 // NeedPodman prepares it; the test is skipped where it is not installed.
 func NeedPodman(t testing.TB) *Podman {
 	t.Helper()
-	root := ""
-	for _, dir := range []string{"../../bin/debian", "/"} {
-		if _, err := os.Stat(filepath.Join(dir, "usr/bin/podman")); err == nil {
-			root, _ = filepath.Abs(dir)
-			break
-		}
-	}
-	runc := ""
-	for _, path := range []string{"../../bin/debian/usr/sbin/runc", "/usr/sbin/runc", "/usr/bin/runc"} {
-		if _, err := os.Stat(path); err == nil {
-			runc, _ = filepath.Abs(path)
-			break
-		}
-	}
+	root, runc := podmanPrograms()
 	if root == "" || runc == "" {
 		t.Skip("Debian's podman or runc is not here: run tools/setup.sh containerd podman, or apt-get install podman runc")
 	}
@@ -70,6 +57,23 @@ LD_LIBRARY_PATH=`+libs+`:`+filepath.Join(root, "lib/x86_64-linux-gnu")+` exec `+
 		` --cgroup-manager cgroupfs --events-backend file --storage-driver overlay "$@"
 `)
 	return p
+}
+
+// podmanPrograms are the folder that Debian's package was unpacked into, and its runc; empty where they are not here.
+func podmanPrograms() (root, runc string) {
+	for _, dir := range []string{"../../bin/debian", "/"} {
+		if _, err := os.Stat(filepath.Join(dir, "usr/bin/podman")); err == nil {
+			root, _ = filepath.Abs(dir)
+			break
+		}
+	}
+	for _, path := range []string{"../../bin/debian/usr/sbin/runc", "/usr/sbin/runc", "/usr/bin/runc"} {
+		if _, err := os.Stat(path); err == nil {
+			runc, _ = filepath.Abs(path)
+			break
+		}
+	}
+	return root, runc
 }
 
 func (p *Podman) write(t testing.TB, name, text string) {
