@@ -113,8 +113,9 @@ func TestDebugSession(t *testing.T) {
 				[]corev1.Capability{"SYS_PTRACE"}) {
 				t.Errorf("target %q, security %+v", e.TargetContainerName, e.SecurityContext)
 			}
-			if stop := podspec.DebugRunsOf(now)["debug"].StopAt; stop == nil || time.Until(stop.Time) < 25*time.Minute {
-				t.Errorf("to be stopped at %v", stop)
+			if want := podspec.DebugRunsOf(now)["debug"]; want.TTL == nil || want.TTL.Duration != 30*time.Minute ||
+				time.Until(want.StopAt.Time) < 35*time.Minute || time.Until(want.StopAt.Time) > time.Hour {
+				t.Errorf("DC-08 to be stopped after %v, at the latest at %v", want.TTL, want.StopAt)
 			}
 			if own := podspec.DebugRunsOf(now)["debug"].Request; own != "mine" {
 				t.Errorf("DC-06 asked for as %q", own)

@@ -5,6 +5,7 @@ package podspec
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,12 +29,51 @@ const maxHold = 24 * time.Hour
 type DebugRun struct {
 	// Run counts how often its name was used before: it is the attempt that ought to run, once (DC-06).
 	Run int `json:"run,omitempty"`
-	// StopAt is when it is to be stopped, if ever (DC-08, --ttl).
+	// StopAt is when it is to be stopped at the latest, if ever (DC-08): when somebody has stopped it, or the latest
+	// end that its time limit allows.
 	StopAt *metav1.Time `json:"stopAt,omitempty"`
-	// StoppedBy is who asked for it to be stopped (DC-08); empty where StopAt is its time limit.
+	// TTL is its time limit, which counts from when it runs (--ttl); StopAt is set then too. Who does not know of it,
+	// as an agent of an older version, goes by StopAt.
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+	// StoppedBy is who asked for it to be stopped (DC-08); empty where its time limit is what stops it.
 	StoppedBy string `json:"stoppedBy,omitempty"`
 	// Request is the word by which the client that asked for this run knows it, if it gave one.
 	Request string `json:"request,omitempty"`
+}
+
+// startWithin is how long a debug container with a time limit may take to start: to pull its image, and to wait for its
+// turn and its target. It is not started later, so that a pull without an end leaves nothing behind that runs one day.
+const startWithin = 15 * time.Minute
+
+// Limit gives a run that is asked for now a time limit (DC-08). What a client may ask for has no bound, times have: a
+// limit beyond it is none.
+func (r *DebugRun) Limit(ttl time.Duration, now time.Time) {
+	if most := time.Duration(math.MaxInt64) - startWithin; ttl > most {
+		ttl = most
+	}
+	r.TTL, r.StopAt = &metav1.Duration{Duration: ttl}, &metav1.Time{Time: now.Add(startWithin + ttl)}
+}
+
+// Stop has a run stopped at a time, whatever its limit.
+func (r *DebugRun) Stop(at time.Time, by string) {
+	r.TTL, r.StopAt, r.StoppedBy = nil, &metav1.Time{Time: at}, by
+}
+
+// Ends is when a run that runs since began is to be stopped, zero for never. Where began is zero, it has not started:
+// then it is the time from when on it is not to start any more. (Pure.)
+func (r DebugRun) Ends(began time.Time) time.Time {
+	switch {
+	case r.StopAt == nil:
+		return time.Time{}
+	case r.TTL == nil:
+		return r.StopAt.Time
+	case began.IsZero():
+		return r.StopAt.Add(-r.TTL.Duration)
+	}
+	if end := began.Add(r.TTL.Duration); end.Before(r.StopAt.Time) {
+		return end
+	}
+	return r.StopAt.Time
 }
 
 // DebugRuns is what is wanted of a pod's debug containers, by their names. One that is not in it runs once, as in

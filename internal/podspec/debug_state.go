@@ -5,6 +5,7 @@ package podspec
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -63,6 +64,26 @@ func DebugStateOf(pod *corev1.Pod, name string) DebugState {
 		}
 	}
 	return state
+}
+
+// DebugEnds is when the wanted run of a debug container is to be stopped, as far as the pod's status tells when it
+// began; zero for never. Of one that has not started it is the end that it would have if it started at the last moment.
+func DebugEnds(pod *corev1.Pod, name string) time.Time {
+	want, began := DebugRunsOf(pod)[name], time.Time{}
+	switch s := DebugStateOf(pod, name); s.Phase {
+	case DebugRunning:
+		i := slices.IndexFunc(pod.Status.EphemeralContainerStatuses,
+			func(s corev1.ContainerStatus) bool { return s.Name == name })
+		began = pod.Status.EphemeralContainerStatuses[i].State.Running.StartedAt.Time
+	case DebugEnded:
+		began = s.Terminated.StartedAt.Time
+	default:
+		if want.StopAt == nil {
+			return time.Time{}
+		}
+		return want.StopAt.Time
+	}
+	return want.Ends(began)
 }
 
 // onItsWay are the reasons to wait that nothing is wrong about.

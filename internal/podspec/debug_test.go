@@ -3,6 +3,7 @@
 package podspec
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,43 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// DC-08: a time limit counts from the start; one that does not start has a last moment to do so.
+func TestDebugRunEnds(t *testing.T) {
+	asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var limited, stopped, endless DebugRun
+	limited.Limit(time.Minute, asked)
+	stopped.Limit(time.Minute, asked)
+	stopped.Stop(asked.Add(time.Second), "jane")
+	endless.Limit(math.MaxInt64, asked)
+	for name, c := range map[string]struct {
+		run   DebugRun
+		began time.Duration // after it was asked for; 0: it has not
+		want  time.Duration // the same; 0: never
+	}{
+		"no limit":                      {began: time.Hour},
+		"not started":                   {run: limited, want: startWithin},
+		"started late":                  {run: limited, began: 10 * time.Minute, want: 11 * time.Minute},
+		"later than it may":             {run: limited, began: time.Hour, want: startWithin + time.Minute},
+		"stopped":                       {run: stopped, began: time.Millisecond, want: time.Second},
+		"stopped before it started":     {run: stopped, want: time.Second},
+		"of an older server":            {run: DebugRun{StopAt: &metav1.Time{Time: asked.Add(time.Minute)}}, began: 30 * time.Second, want: time.Minute},
+		"of an older server, not there": {run: DebugRun{StopAt: &metav1.Time{Time: asked.Add(time.Minute)}}, want: time.Minute},
+		"for ever, not started":         {run: endless, want: startWithin},
+		"for ever":                      {run: endless, began: time.Minute, want: math.MaxInt64 - startWithin + time.Minute},
+	} {
+		began, want := asked.Add(c.began), asked.Add(c.want)
+		if c.began == 0 {
+			began = time.Time{}
+		}
+		if c.want == 0 {
+			want = time.Time{}
+		}
+		if got := c.run.Ends(began); !got.Equal(want) {
+			t.Errorf("%s: ends %v after it was asked for, want %v", name, got.Sub(asked), c.want)
+		}
+	}
+}
 
 // DC-06, DC-08: what is wanted of debug containers comes back as it was written, and nothing is left of nothing.
 func TestDebugRuns(t *testing.T) {

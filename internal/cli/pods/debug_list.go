@@ -102,7 +102,10 @@ func debugContainersOf(pods []corev1.Pod, now time.Time) debugContainers {
 			want := podspec.DebugRunsOf(p)[e.Name]
 			c := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: e.Name, Image: e.Image,
 				Command: ask.PlainWords(append(slices.Clone(e.Command), e.Args...)...), Target: e.TargetContainerName,
-				Run: want.Run, StopAt: want.StopAt}
+				Run: want.Run}
+			if ends := podspec.DebugEnds(p, e.Name); !ends.IsZero() {
+				c.StopAt = &metav1.Time{Time: ends}
+			}
 			c.setState(p, now)
 			list.Items = append(list.Items, c)
 		}

@@ -126,7 +126,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	now := time.Now()
 	want := podspec.DebugRun{Request: a.session.Request}
 	if a.session.TTL > 0 {
-		want.StopAt = &metav1.Time{Time: now.Add(a.session.TTL)}
+		want.Limit(a.session.TTL, now)
 	}
 	a.run, err = podspec.AddDebugContainer(pod, container, want)
 	var refused *podspec.DebugRefusal
@@ -223,10 +223,11 @@ func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, ru
 				runs = podspec.DebugRuns{}
 			}
 			want := runs[name]
-			if want.Run != run || want.StopAt != nil && want.StopAt.Time.Before(at) {
+			ends := podspec.DebugEnds(p, name)
+			if want.Run != run || !ends.IsZero() && ends.Before(at) {
 				return nil
 			}
-			want.StopAt, want.StoppedBy = &metav1.Time{Time: at}, by
+			want.Stop(at, by)
 			runs[name] = want
 			return podspec.SetDebugRuns(p, runs)
 		})

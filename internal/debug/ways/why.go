@@ -24,10 +24,9 @@ func WhyEnded(pod *corev1.Pod, name string) string {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Sprintf("pod %s is being deleted", pod.Name)
 	}
-	if want := podspec.DebugRunsOf(pod)[name]; want.StopAt != nil &&
-		!end.FinishedAt.Add(together).Before(want.StopAt.Time) {
-		if want.StoppedBy != "" {
-			return fmt.Sprintf("%s stopped debug container %s", want.StoppedBy, name)
+	if ends := podspec.DebugEnds(pod, name); !ends.IsZero() && !end.FinishedAt.Add(together).Before(ends) {
+		if by := podspec.DebugRunsOf(pod)[name].StoppedBy; by != "" {
+			return fmt.Sprintf("%s stopped debug container %s", by, name)
 		}
 		return fmt.Sprintf("the time limit of debug container %s was over", name)
 	}

@@ -28,9 +28,11 @@ type debugRun struct {
 // anything of this attempt or a later one to be seen or remembered.
 func (v *view) wantRun(m *member, target string, want podspec.DebugRun) {
 	m.run = uint32(max(want.Run, 0))
-	if want.StopAt != nil {
-		m.stopAt = want.StopAt.Time
+	began := time.Time{}
+	if m.newest != nil && m.newest.Attempt == m.run {
+		began = m.newest.StartedAt
 	}
+	m.stopAt = want.Ends(began)
 	// else all see the same processes, whoever runs
 	if podspec.NamespaceModes(v.Pod).PID == podspec.NamespaceContainer {
 		m.target = target
@@ -40,8 +42,12 @@ func (v *view) wantRun(m *member, target string, want podspec.DebugRun) {
 	}
 	m.next = m.run
 	if v.overdue(m) {
+		why := "its time was over at %s, before it started"
+		if want.TTL != nil { // which counts from its start
+			why = "it could not start by %s, and does not start any more"
+		}
 		m.exit = &exit{code: stoppedCode, finished: m.stopAt, attempt: m.run, skipped: true, reason: "Stopped",
-			message: fmt.Sprintf("its time was over at %s, before it started", clock(m.stopAt))}
+			message: fmt.Sprintf(why, clock(m.stopAt))}
 	}
 }
 

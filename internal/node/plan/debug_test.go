@@ -31,6 +31,13 @@ func stopping(f *facts, run int, in time.Duration) podspec.DebugRun {
 	return podspec.DebugRun{Run: run, StopAt: &metav1.Time{Time: f.Now.Add(in)}}
 }
 
+// limited is a run with a time limit that was asked for so long ago.
+func limited(f *facts, run int, ttl, ago time.Duration) podspec.DebugRun {
+	want := podspec.DebugRun{Run: run}
+	want.Limit(ttl, f.Now.Add(-ago))
+	return want
+}
+
 // agentDied takes away all that the agent remembers, and what has exited in the runtime if it is collected.
 func agentDied(collected bool) func(*facts) {
 	return func(f *facts) {
@@ -144,6 +151,19 @@ func TestDebugContainers(t *testing.T) {
 			ops: "", status: "exit143(Error); restarts 0"},
 		{name: "DC-08 its time was over before it started: it never does", facts: up().pulled("d", 0).but(func(f *facts) { debugging("", stopping(f, 0, -time.Minute))(f) }),
 			ops: "", status: "exit143(Stopped) its time was over at 2026-01-02T04:03:05Z, before it started; restarts 0"},
+		{name: "DC-08 a time limit counts from the start: long after it was asked for it has just begun", facts: up().but(func(f *facts) { f.container("d", 0).StartedAt = f.Now.Add(-time.Second) }).but(func(f *facts) { debugging("", limited(f, 0, time.Minute, 10*time.Minute))(f) }),
+			ops: "", status: "running; restarts 0", wake: 59 * time.Second},
+		{name: "DC-08 and is over then", facts: up().but(func(f *facts) { f.container("d", 0).StartedAt = f.Now.Add(-time.Minute) }).but(func(f *facts) { debugging("", limited(f, 0, time.Minute, 10*time.Minute))(f) }),
+			ops: "StopContainer d/0 in 3s", status: "running; restarts 0",
+			events: "Killing[d] Stopping container d: its time was over at 2026-01-02T04:04:05Z, as `wherry debug stop` or --ttl has it"},
+		{name: "DC-08 also after a restart of the agent", facts: up().but(func(f *facts) { f.container("d", 0).StartedAt = f.Now.Add(-20 * time.Second) }).but(func(f *facts) { debugging("", limited(f, 0, time.Minute, 10*time.Minute))(f) }).but(told).but(agentDied(true)),
+			ops: "", status: "running; restarts 0", wake: 40 * time.Second},
+		{name: "DC-08 a pull takes longer than the limit: it goes on", facts: up().calling(Op{Verb: PullImage, Container: "d"}).but(func(f *facts) { debugging("", limited(f, 0, time.Minute, 10*time.Minute))(f) }),
+			ops: "PullImage d/0", status: "ContainerCreating; restarts 0", wake: 5 * time.Minute},
+		{name: "DC-08 a pull that does not end is called off", facts: up().calling(Op{Verb: PullImage, Container: "d"}).but(func(f *facts) { debugging("", limited(f, 0, time.Minute, 15*time.Minute))(f) }),
+			ops: "", status: "exit143(Stopped) it could not start by 2026-01-02T04:04:05Z, and does not start any more; restarts 0"},
+		{name: "DC-08 the second run has a time of its own", facts: up().ended("d", 0, 2, time.Hour).pulled("d", 1).but(func(f *facts) { debugging("", limited(f, 1, time.Minute, 2*time.Minute))(f) }).but(told),
+			ops: "StartContainer d/1", status: "ContainerCreating; last exit2(Error); restarts 1", wake: 13 * time.Minute},
 		{name: "DC-08 and its pull is called off", facts: up().calling(Op{Verb: PullImage, Container: "d"}).but(func(f *facts) { debugging("", stopping(f, 0, 0))(f) }),
 			ops: "", status: "exit143(Stopped) its time was over at 2026-01-02T04:04:05Z, before it started; restarts 0"},
 		{name: "DC-08 that stays so after a restart of the agent", facts: up().but(func(f *facts) { debugging("", stopping(f, 0, -time.Minute))(f) }).but(told).but(agentDied(true)),
