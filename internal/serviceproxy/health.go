@@ -26,6 +26,7 @@ type health struct {
 	log   *slog.Logger
 	well  func() bool        // whether the proxy keeps up; nil: it does
 	conns *connlimit.Limiter // of all ports together; nil: there is none
+	time  time.Duration      // [healthTime], but for tests
 	ports map[int32]*healthPort
 }
 
@@ -37,7 +38,7 @@ type healthPort struct {
 }
 
 func newHealth(d *connlimit.Limiter, log *slog.Logger) *health {
-	return &health{log: log, conns: d, ports: map[int32]*healthPort{}}
+	return &health{log: log, conns: d, time: healthTime, ports: map[int32]*healthPort{}}
 }
 
 // serve opens and closes ports as services want them.
@@ -70,7 +71,7 @@ func (h *health) open(port int32, service string) *healthPort {
 			err)
 		return out
 	}
-	out.end = serve(l, h.conns, out)
+	out.end = serve(l, h.conns, out, h.time)
 	return out
 }
 

@@ -20,13 +20,14 @@ const (
 // mode is what we answer where a kube-proxy says by what it carries services.
 const mode = "nftables"
 
-// serve serves at a listener until the function that it returns is called.
-func serve(l net.Listener, conns *connlimit.Limiter, handler http.Handler) (end func()) {
+// serve serves at a listener until the function that it returns is called; most is how long a request and its answer
+// may take.
+func serve(l net.Listener, conns *connlimit.Limiter, handler http.Handler, most time.Duration) (end func()) {
 	if conns != nil {
 		l, handler = conns.Listener(l), conns.Handler(handler)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: healthTime, ReadTimeout: healthTime,
-		WriteTimeout: healthTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: most, ReadTimeout: most,
+		WriteTimeout: most, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(l) }() // ends with what is returned
 	return func() { _ = server.Close() }
 }
@@ -35,10 +36,10 @@ func serve(l net.Listener, conns *connlimit.Limiter, handler http.Handler) (end 
 func (p *Proxy) serveOwn() (end func()) {
 	var ends []func()
 	if l := p.config.Healthz; l != nil {
-		ends = append(ends, serve(l, p.config.Conns, p.healthHandler()))
+		ends = append(ends, serve(l, p.config.Conns, p.healthHandler(), healthTime))
 	}
 	if l := p.config.Metrics; l != nil {
-		ends = append(ends, serve(l, p.config.Conns, p.metricsHandler()))
+		ends = append(ends, serve(l, p.config.Conns, p.metricsHandler(), healthTime))
 	}
 	return func() {
 		for _, end := range ends {

@@ -4,6 +4,7 @@ package critest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -82,7 +83,14 @@ func testEvents(t *testing.T, e Env) {
 		cancel()
 		<-ended
 	}()
-	time.Sleep(500 * time.Millisecond) // the runtime does not say when it has subscribed us
+	// The runtime does not say when it has subscribed us: it has when it tells of what is made meanwhile.
+	for n, late := 0, time.After(patience); !toldOf(p.create(fmt.Sprintf("probe-%d", n), nil), got); n++ {
+		select {
+		case <-late:
+			t.Fatal("the runtime tells of no container")
+		default:
+		}
+	}
 	id := p.up("main", []string{"run_for=100ms"})
 	p.ended(id)
 	p.remove(id)
@@ -104,6 +112,21 @@ func testEvents(t *testing.T, e Env) {
 			want = want[1:]
 		case <-late:
 			t.Fatalf("no event %v", want[0])
+		}
+	}
+}
+
+// toldOf reports whether an event about a container comes soon.
+func toldOf(id string, got <-chan *runtimeapi.ContainerEventResponse) bool {
+	soon := time.After(time.Second)
+	for {
+		select {
+		case ev := <-got:
+			if ev.GetContainerId() == id {
+				return true
+			}
+		case <-soon:
+			return false
 		}
 	}
 }

@@ -40,6 +40,8 @@ type forwarder struct {
 	port  uint16     // of the resolvers
 	slots chan struct{}
 
+	oneTry, patience time.Duration // as the constants, but for tests
+
 	mu     sync.Mutex
 	cache  cache.Cache
 	calls  map[call]*calling
@@ -74,6 +76,7 @@ type calling struct {
 
 func newForwarder(s *state, own netip.Addr) *forwarder {
 	return &forwarder{state: s, own: own, port: resolvers.Port, slots: make(chan struct{}, waiting),
+		oneTry: oneTry, patience: patience,
 		calls: map[call]*calling{}, probes: map[string]netip.AddrPort{}, loops: map[netip.AddrPort]bool{}}
 }
 
@@ -108,7 +111,7 @@ func (f *forwarder) ask(ctx context.Context, q names.Query, stream bool) (messag
 	f.mu.Unlock()
 	select {
 	case <-c.done:
-	case <-time.After(patience):
+	case <-time.After(f.patience):
 		return nil, "", errors.New("nobody has answered in time")
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
@@ -121,7 +124,7 @@ func (f *forwarder) ask(ctx context.Context, q names.Query, stream bool) (messag
 
 // exchange asks one resolver after the other, from the one on that has answered last.
 func (f *forwarder) exchange(ctx context.Context, q names.Query, stream bool) (message []byte, from string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, f.patience)
 	defer cancel()
 	list, first := f.resolvers(ctx)
 	if len(list) == 0 {
@@ -151,17 +154,17 @@ func (f *forwarder) exchange(ctx context.Context, q names.Query, stream bool) (m
 // try asks one resolver: over UDP, and over TCP when its answer does not fit and the client can take it.
 func (f *forwarder) try(ctx context.Context, at netip.AddrPort, q names.Query,
 	stream bool) (message []byte, code dnsmessage.RCode, err error) {
-	message, h, err := oneExchange(ctx, "udp", at, q)
+	message, h, err := f.oneExchange(ctx, "udp", at, q)
 	if err == nil && h.Truncated && stream {
-		message, h, err = oneExchange(ctx, "tcp", at, q)
+		message, h, err = f.oneExchange(ctx, "tcp", at, q)
 	}
 	return message, h.RCode, err
 }
 
 // oneExchange sends a question from a port that nobody can guess, and waits for the answer.
-func oneExchange(ctx context.Context, network string, at netip.AddrPort,
+func (f *forwarder) oneExchange(ctx context.Context, network string, at netip.AddrPort,
 	q names.Query) (message []byte, h dnsmessage.Header, err error) {
-	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	ctx, cancel := context.WithTimeout(ctx, f.oneTry)
 	defer cancel()
 	c, err := (&net.Dialer{}).DialContext(ctx, network, at.String())
 	if err != nil {
@@ -282,7 +285,7 @@ func (f *forwarder) probe(ctx context.Context, r netip.AddrPort) {
 	go func() {
 		q := names.Query{Question: dnsmessage.Question{Name: name, Type: dnsmessage.TypeHINFO,
 			Class: dnsmessage.ClassINET}}
-		_, _, _ = oneExchange(ctx, "udp", r, q) // who answers, and what, does not matter
+		_, _, _ = f.oneExchange(ctx, "udp", r, q) // who answers, and what, does not matter
 	}()
 }
 

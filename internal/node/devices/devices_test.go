@@ -33,14 +33,22 @@ type node struct {
 	*devices.Manager
 	t            *testing.T
 	dir          string
+	patience     time.Duration // with plug-ins that are away
 	stop         func()
 	mu           sync.Mutex
 	news         chan struct{}
 	retried, ill []types.UID
 }
 
-func newNode(t *testing.T) *node {
-	n := &node{t: t, dir: t.TempDir()}
+// newNode waits for plug-ins that are about to register as long as a busy machine takes.
+func newNode(t *testing.T) *node { return newNodeWith(t, patience) }
+
+// patience bounds what comes soon, but for a busy machine.
+const patience = 30 * time.Second
+
+// newNodeWith has another patience: a little one, where a plug-in is away that does not come.
+func newNodeWith(t *testing.T, patience time.Duration) *node {
+	n := &node{t: t, dir: t.TempDir(), patience: patience}
 	for _, pod := range []string{"one", "two"} {
 		if err := os.MkdirAll(filepath.Join(n.dir, "pods", pod), 0o755); err != nil {
 			t.Fatal(err)
@@ -57,7 +65,7 @@ func (n *node) start() {
 	n.news = make(chan struct{}, 1)
 	m, err := devices.New(devices.Config{Folder: n.folder(), PodsFolder: filepath.Join(n.dir, "pods"),
 		File: filepath.Join(n.dir, "devices.json"), Logger: slog.New(slog.DiscardHandler),
-		Patience: 50 * time.Millisecond, Changed: func() {
+		Patience: n.patience, Changed: func() {
 			select {
 			case n.news <- struct{}{}:
 			default:
@@ -112,7 +120,7 @@ func (n *node) until(has int) {
 
 func (n *node) await(until func(capacity, allocatable int64) bool) {
 	n.t.Helper()
-	over := time.After(10 * time.Second)
+	over := time.After(patience)
 	for {
 		c, a := n.amounts()
 		if until(c, a) {
@@ -246,7 +254,7 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 // PL-34: a plug-in that goes makes its devices unhealthy; pods that wait are told when it comes, when a device is given
 // back, and those that have devices when their health changes.
 func TestComeAndGo(t *testing.T) {
-	n := newNode(t)
+	n := newNodeWith(t, 50*time.Millisecond)
 	p := n.plugin(&devicetest.Plugin{Options: &plugin.DevicePluginOptions{PreStartRequired: true}},
 		devicetest.Device("a", true, -1))
 	one, two := pod("one", nil, map[string]int64{"m": 1}), pod("two", nil, map[string]int64{"m": 1})
@@ -379,7 +387,7 @@ func TestOptionsAreAsked(t *testing.T) {
 // PL-34: a plug-in that wants to be asked before each start is: a container does not start without it, also after a
 // restart of the node's process, which does not know yet what the plug-in wants.
 func TestNoStartWithoutPreStart(t *testing.T) {
-	n := newNode(t)
+	n := newNodeWith(t, 50*time.Millisecond)
 	options := &plugin.DevicePluginOptions{PreStartRequired: true}
 	p := n.plugin(&devicetest.Plugin{Options: options}, devicetest.Device("a", true, -1))
 	one := pod("one", nil, map[string]int64{"m": 1})
