@@ -125,7 +125,7 @@ func parsePages(t *testing.T, script string) (pages []page) {
 func typists() []string {
 	return []string{
 		"wherry", "bin/wherry", "sudo", "kubectl", "docker", "podman", "helm", "openssl", "make", "tar", "for", "export", "cd", "nft", "curl", "cat", "cp", "mkdir",
-		"sha256sum", "echo", "systemctl", "ssh", "scp", "apt", "go", "sh", "git", "ctr", "examples/sidecar-injector/run.sh",
+		"sha256sum", "echo", "systemctl", "ssh", "scp", "apt", "go", "sh", "git", "ctr",
 	}
 }
 
