@@ -76,6 +76,32 @@ func (r *receiver) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
 }
 
+// A server stops though its webhook is away, which is asked again for minutes.
+func TestWebhookAway(t *testing.T) {
+	hook := newReceiver(t, 0)
+	o := Defaults()
+	o.Log.Path = Off
+	o.Webhook.ConfigFile = hook.kubeconfig(t, hook.ca())
+	hook.Close()
+	r, err := Open(o, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	if err := r.Backend.Run(stop); err != nil {
+		t.Fatal(err)
+	}
+	r.Backend.ProcessEvents(numbered(0))
+	close(stop)
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.Backend.Shutdown() }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute): // five tries, each half as long again after the one before, take more than that
+		t.Fatal("the webhook holds up the end")
+	}
+}
+
 // TestWebhook proves that events reach a real HTTPS server, also one that fails at first, that a stopping server sends what it
 // still has, and that secrets are taken out here too.
 func TestWebhook(t *testing.T) {

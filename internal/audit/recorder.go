@@ -68,7 +68,7 @@ func Open(o Options, dataDir string) (_ *Recorder, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--audit-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		wrapped := o.Webhook.wrap(hook)
+		wrapped := parting{o.Webhook.wrap(hook), partingTime}
 		all, refused = append(all, wrapped), append(refused, wrapped)
 	}
 	if len(all) == 0 {
