@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/wherryproject/wherry/internal/cluster/sessionchild"
-	_ "github.com/wherryproject/wherry/internal/firstthread" // before anything enters a pod's namespaces
+	"github.com/wherryproject/wherry/internal/firstthread" // before anything enters a pod's namespaces
 	"github.com/wherryproject/wherry/internal/hostdebug/guard"
 )
 
@@ -14,5 +14,5 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == guard.Word {
 		os.Exit(guard.Main(os.Args[2:], os.Stdin, os.Stderr))
 	}
-	os.Exit(sessionchild.Main(os.Stdin, os.Stdout, os.Stderr, nil))
+	os.Exit(firstthread.Beside(func() int { return sessionchild.Main(os.Stdin, os.Stdout, os.Stderr, nil) }))
 }

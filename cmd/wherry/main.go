@@ -10,9 +10,9 @@ import (
 	"os"
 
 	"github.com/wherryproject/wherry/internal/cli"
-	_ "github.com/wherryproject/wherry/internal/firstthread"          // before anything enters a pod's namespaces
+	"github.com/wherryproject/wherry/internal/firstthread"            // before anything enters a pod's namespaces
 	_ "github.com/wherryproject/wherry/internal/quickstart"           // works while packages are initialized
 	_ "github.com/wherryproject/wherry/internal/quickstart/unmetered" // likewise
 )
 
-func main() { os.Exit(cli.Main(os.Args)) }
+func main() { os.Exit(firstthread.Beside(func() int { return cli.Main(os.Args) })) }

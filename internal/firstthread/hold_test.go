@@ -36,3 +36,11 @@ func TestNobodyElseGetsTheFirstThread(t *testing.T) {
 		}
 	}
 }
+
+// A program runs on another thread than the first, and its exit code is main's.
+func TestBeside(t *testing.T) {
+	tid := 0
+	if code := Beside(func() int { tid = unix.Gettid(); return 7 }); code != 7 || tid == os.Getpid() || tid == 0 {
+		t.Errorf("exit code %d, on thread %d of process %d", code, tid, os.Getpid())
+	}
+}
