@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/serviceips/keeper"
 	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // loadKeys reads what the server is known by, or makes it.
@@ -41,10 +42,14 @@ func (s *Server) loadKeys() (err error) {
 
 // listen takes the port.
 func (s *Server) listen() (err error) {
-	if s.ways.listener, err = openPort(s.cfg); err == nil && s.cfg.Conns != nil {
+	if s.ways.listener, err = openPort(s.cfg); err != nil {
+		return err
+	}
+	if s.cfg.Conns != nil {
 		s.ways.listener = s.cfg.Conns.Listener(s.ways.listener)
 	}
-	return err
+	s.ways.listener = streams.Gathering(s.ways.listener)
+	return nil
 }
 
 func openPort(s *completed) (net.Listener, error) {

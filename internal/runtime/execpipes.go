@@ -13,6 +13,8 @@ import (
 	"github.com/containerd/containerd/v2/pkg/cio"
 	"golang.org/x/sys/unix"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // execPipes are the named pipes between this process and the shim that a command runs in: one descriptor each. Their
@@ -126,7 +128,7 @@ func (p *execPipes) join(ctx context.Context, o ExecOptions, closeStdin func() e
 		if to == nil {
 			to = io.Discard
 		}
-		outputs.Go(func() { _, _ = io.Copy(to, from) })
+		outputs.Go(func() { _ = streams.Pass(to, from) })
 	}
 	output(p.stdout, o.Stdout)
 	output(p.stderr, o.Stderr)

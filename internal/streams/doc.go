@@ -3,6 +3,9 @@
 // Package streams has what exec, attach, port-forward and the proxies need of a client's connection once its request
 // has become one: it is taken over from net/http here and nowhere else.
 //
+// [Gathering] makes connections whose TLS records are gathered once they are taken over, and [Gather] has that for a
+// client; [Pass] hands on what one side says in pieces that are as large as there is something to say.
+//
 // [Take] takes a connection over, with what the client sent before it was asked to. [Wrap] and [Watch] do so on behalf
 // of a library that wants to take it over itself. [Half] makes a wrapper of a connection that can still be closed by
 // halves; [CloseWrite] closes one half, and [End] closes a connection without taking from its peer what that has not

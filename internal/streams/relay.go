@@ -119,7 +119,7 @@ func (a *Answer) Join(w http.ResponseWriter, hold time.Duration) error {
 	// came with the answer; what follows is not to go through so small a buffer
 	early := io.LimitReader(a.from, int64(a.from.Buffered()))
 	if _, err = io.Copy(to, early); err == nil {
-		_, _ = io.Copy(to, a.conn)
+		_ = Pass(to, a.conn)
 	}
 	a.Close()
 	if to.failed {
@@ -147,7 +147,7 @@ func (t *taking) Write(p []byte) (int, error) {
 // to any more is heard out.
 func (a *Answer) upstream(client io.Reader) {
 	defer a.Close()
-	if _, err := io.Copy(a.conn, client); err != nil {
+	if err := Pass(a.conn, client); err != nil {
 		_, _ = io.Copy(io.Discard, client)
 	}
 }

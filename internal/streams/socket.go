@@ -12,13 +12,9 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// largest is how much of a stream goes into one message: a read of 32 KiB and its channel. A message is one frame, for
-// there are clients that understand no other.
-const largest = 33 << 10
-
-// heardAtOnce is how much is read of what a client says at once. That is little for what is typed; a copy into a pod is
-// gigabytes, and each read costs a call of the kernel, and wakes who has the bytes next.
-const heardAtOnce = 64 << 10
+// Largest is how much of a stream goes into one message: what a process prints at once, if it prints much. A message is
+// one frame, for there are clients that understand no other.
+const Largest = 128 << 10
 
 // Socket is a server's end of a WebSocket with the channels of [V5]. A goroutine hears what the client says, any number
 // write to it, and one ends it.
@@ -39,7 +35,8 @@ type Socket struct {
 func Accept(w http.ResponseWriter, r *http.Request, idle time.Duration) (*Socket, error) {
 	u := websocket.Upgrader{
 		Subprotocols:    []string{V5},
-		WriteBufferSize: largest,
+		WriteBufferSize: Largest + 1,    // with its channel
+		WriteBufferPool: new(sync.Pool), // a session that says nothing for a while needs no buffer
 		// browsers have no credentials that they send by themselves
 		CheckOrigin: func(*http.Request) bool { return true },
 	}
@@ -59,7 +56,7 @@ func Accept(w http.ResponseWriter, r *http.Request, idle time.Duration) (*Socket
 // others is dropped. A writer that waits holds up everything else that the client says.
 func (s *Socket) Hear(to map[byte]io.WriteCloser) error {
 	defer close(s.heard)
-	buf := make([]byte, heardAtOnce)
+	var in room
 	defer func() {
 		for _, w := range to {
 			_ = w.Close()
@@ -73,14 +70,14 @@ func (s *Socket) Hear(to map[byte]io.WriteCloser) error {
 		if err != nil {
 			return err
 		}
-		if err := hear(message, to, buf); err != nil {
+		if err := hear(message, to, &in); err != nil {
 			return err
 		}
 	}
 }
 
 // hear reads one message.
-func hear(message io.Reader, to map[byte]io.WriteCloser, buf []byte) error {
+func hear(message io.Reader, to map[byte]io.WriteCloser, in *room) error {
 	channel, err := Channel(message)
 	switch {
 	case err == io.EOF:
@@ -94,8 +91,7 @@ func hear(message io.Reader, to map[byte]io.WriteCloser, buf []byte) error {
 	if !ok {
 		w = nobody{}
 	}
-	_, err = io.CopyBuffer(sink{w}, message, buf)
-	return err
+	return in.pass(sink{w}, message)
 }
 
 func hearClose(message io.Reader, to map[byte]io.WriteCloser) error {
@@ -142,7 +138,7 @@ type output struct {
 // Write implements io.Writer. What is not too long is one message, also when it is nothing.
 func (o output) Write(p []byte) (n int, err error) {
 	for {
-		part := p[n:min(len(p), n+largest-1)]
+		part := p[n:min(len(p), n+Largest)]
 		if err := o.to.message(o.channel, part); err != nil {
 			return n, err
 		}

@@ -281,7 +281,7 @@ func TestSocketStalledForGood(t *testing.T) {
 func TestSocketFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, sizes := NewInbox(), NewInbox()
-		text := make([]byte, 3*largest)
+		text := make([]byte, 3*Largest+2)
 		for i := range text {
 			text[i] = byte(rand.IntN(256))
 		}
@@ -291,7 +291,7 @@ func TestSocketFrames(t *testing.T) {
 			if err != nil || !bytes.Equal(all, text) {
 				t.Errorf("%d bytes, %v", len(all), err)
 			}
-			for _, n := range []int{0, 1, 125, 126, largest - 1, largest, 3 * largest} {
+			for _, n := range []int{0, 1, 125, 126, Largest, Largest + 1, 3*Largest + 2} {
 				if m, err := s.Channel(Stdout).Write(text[:n]); m != n || err != nil {
 					t.Errorf("%d of %d bytes, %v", m, n, err)
 				}
@@ -309,7 +309,7 @@ func TestSocketFrames(t *testing.T) {
 			client.WriteMessage(websocket.BinaryMessage, []byte{CloseSignal, Stdin})
 		}()
 		messages, err := said(client)
-		want := []int{0, 1, 125, 126, largest - 1, largest - 1, 1, largest - 1, largest - 1, largest - 1, 3}
+		want := []int{0, 1, 125, 126, Largest, Largest, 1, Largest, Largest, Largest, 2}
 		for i, n := range want {
 			if i >= len(messages) || len(messages[i]) != n+1 {
 				t.Fatalf("message %d of %d is not of %d bytes, %v", i, len(messages), n, err)

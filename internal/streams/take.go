@@ -17,6 +17,7 @@ func Take(w http.ResponseWriter) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn = Gather(conn)
 	if rw == nil || rw.Reader.Buffered() == 0 {
 		return conn, nil
 	}

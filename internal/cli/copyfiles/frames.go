@@ -14,8 +14,9 @@ const (
 	frameEnd    = 'e' // of the archive
 	frameCalled = 'x' // the copy is called off: what is not whole is to be taken away
 	frameHead   = 4
-	// frameSize is how much goes into a frame. All small things, as headers are, are gathered in one.
-	frameSize = 256 << 10
+	// frameSize is how much goes into a frame: with its head one message of the session. All small things, as headers
+	// are, are gathered in one.
+	frameSize = 256<<10 - frameHead
 )
 
 // frames writes an archive in frames. The end of ctx is an error of the next one.

@@ -49,6 +49,7 @@ func listen(conn *websocket.Conn, s Streams) (Status, error) {
 		return Status{}, err
 	}
 	var text []byte
+	buf := make([]byte, bufferSize)
 	for {
 		kind, r, err := conn.NextReader()
 		if err != nil {
@@ -60,9 +61,9 @@ func listen(conn *websocket.Conn, s Streams) (Status, error) {
 		}
 		switch channel {
 		case streams.Stdout:
-			err = pour(s.Stdout, r)
+			err = pour(s.Stdout, r, buf)
 		case streams.Stderr:
-			err = pour(s.Stderr, r)
+			err = pour(s.Stderr, r, buf)
 		case streams.Status:
 			more, rerr := io.ReadAll(io.LimitReader(r, maxStatus))
 			text, err = append(text, more...), rerr
@@ -80,12 +81,13 @@ func listen(conn *websocket.Conn, s Streams) (Status, error) {
 	}
 }
 
-// pour copies one message. Without a destination it is read all the same.
-func pour(to io.Writer, from io.Reader) error {
+// pour copies one message, a buffer's worth at a time. Without a destination it is read all the same.
+func pour(to io.Writer, from io.Reader, buf []byte) error {
 	if to == nil {
 		to = io.Discard
 	}
-	_, err := io.Copy(to, from)
+	// not by a way of the writer's own, which has no buffer that lasts
+	_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, buf)
 	return lostIf(err)
 }
 

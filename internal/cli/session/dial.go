@@ -27,10 +27,10 @@ import (
 const protocol = streams.V5
 
 const (
-	bufferSize = 33 << 10 // a server's message: a read of 32 KiB and its channel
+	bufferSize = streams.Largest + 64 // a server's message, its channel and its head
 	// inputSize is how much of the input goes into one message at most; a message is one frame. A copy into a pod has
 	// much to say at once.
-	inputSize   = 128 << 10
+	inputSize   = 256 << 10
 	maxRefusal  = 1 << 20
 	refusalTime = 10 * time.Second
 )
@@ -128,12 +128,12 @@ func (s Server) direct(ctx context.Context, d *websocket.Dialer, u *url.URL) (*l
 			config.ServerName = u.Hostname()
 		}
 		config.NextProtos = nil // HTTP/2 has no such upgrades
-		secure := tls.Client(conn, config)
+		secure := tls.Client(streams.Records(conn), config)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
 			return nil, unreached{err}
 		}
-		conn = secure
+		conn = streams.Gather(secure)
 	}
 	l := &line{Conn: conn}
 	use := func(context.Context, string, string) (net.Conn, error) { return l, nil }

@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/agent/identity"
 	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // Word is the argument that makes the program an agent.
@@ -107,7 +108,7 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer ended()
 	say("node %s, listening at %s", o.node, listener.Addr())
-	if err := server.Serve(tls.NewListener(listener, TLS(credentials))); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(tls.NewListener(streams.Gathering(listener), TLS(credentials))); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

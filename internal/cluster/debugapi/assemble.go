@@ -25,6 +25,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/debugapi/options"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
 	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // assemble makes the generic server.
@@ -37,8 +38,8 @@ func (s *Server) assemble(cluster *rest.Config) error {
 	c := genericapiserver.NewConfig(codecs)
 	c.FeatureGate = utilfeature.DefaultFeatureGate
 	c.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: s.listener, Cert: served{s.authority.Serving},
-		ClientCA: s.front.ca, DisableHTTP2: true} // a WebSocket takes a connection of its own
+	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: streams.Gathering(s.listener),
+		Cert: served{s.authority.Serving}, ClientCA: s.front.ca, DisableHTTP2: true} // a WebSocket takes a connection of its own
 	c.ExternalAddress = net.JoinHostPort(s.config.serviceNames()[0], "443")
 	c.LoopbackClientConfig = cluster // nothing here is asked for by the server itself
 	c.Authentication.RequestHeaderConfig = s.front.config()

@@ -51,18 +51,22 @@ type reach struct {
 func (r *reach) dial(ctx context.Context, agent *corev1.Pod) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	d := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{
-		MinVersion: tls.VersionTLS13, ServerName: wire.ServerName(agent.Spec.NodeName), RootCAs: r.id.Pool(),
-		GetClientCertificate: r.id.ClientSide, NextProtos: []string{"http/1.1"},
-	}}
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(agent.Status.PodIP, strconv.Itoa(r.port)))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(agent.Status.PodIP, strconv.Itoa(r.port)))
 	if err != nil && errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, nobody{unreachable(agent, err)}
 	}
 	if err != nil {
 		return nil, unreachable(agent, err)
 	}
-	return conn, nil
+	secure := tls.Client(streams.Records(conn), &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: wire.ServerName(agent.Spec.NodeName), RootCAs: r.id.Pool(),
+		GetClientCertificate: r.id.ClientSide, NextProtos: []string{"http/1.1"},
+	})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, unreachable(agent, err)
+	}
+	return secure, nil
 }
 
 // nobody is the refusal because nobody listens where the agent was: it has just ended, and is about to begin again.
@@ -103,7 +107,7 @@ func (r *reach) stream(ctx context.Context, agent *corev1.Pod, s wire.Session, k
 	ctx, cancel := context.WithTimeoutCause(ctx, sessionTime,
 		fmt.Errorf("no session has come about within %s", sessionTime))
 	defer cancel()
-	answer, err := streams.Ask(ctx, conn, req)
+	answer, err := streams.Ask(ctx, streams.Gather(conn), req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, unreachable(agent, context.Cause(ctx))

@@ -28,6 +28,7 @@ import (
 	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/figures"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // closeWait is how long Close waits for handlers whose connections it has closed.
@@ -166,7 +167,7 @@ func (s *Server) Start(l net.Listener) {
 		if s.config.Conns != nil {
 			l = s.config.Conns.Listener(l)
 		}
-		if err := s.http.ServeTLS(s.conns.track(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.ServeTLS(streams.Gathering(s.conns.track(l)), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.logger.Error("kubelet API stopped serving", "address", l.Addr().String(), "err", err)
 		}
 	})

@@ -79,7 +79,7 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 		go t.resize(sizes, o.Resize, shim)
 	}
 	out := outputs{o, t.spec.TTY}
-	buf := make([]byte, chunk)
+	buf := make([]byte, attachSize)
 	for {
 		n, s, lost, err := t.await(ctx, c, of, buf)
 		if err != nil {
@@ -328,23 +328,27 @@ func (t *tap) openFeed() (*os.File, error) {
 		return nil, nil
 	}
 	if err == nil {
-		widen(fifo)
+		widen(fifo, feedSize)
 		t.feeds[fifo] = true
 	}
 	return fifo, err
 }
 
-// feedSize is how much of its input a process may find at once, and its feeder leave there without waiting for it.
-const feedSize = 1 << 20
+const (
+	// feedSize is how much of its input a process may find at once, and its feeder leave there without waiting for it.
+	feedSize = 1 << 20
+	// outSize is how much a process may leave for who takes it from there, where somebody waits for its output.
+	outSize = 256 << 10
+)
 
 // widen gives a pipe more room than the kernel does by itself. Memory is taken only for what is in it. Without it, as
 // where the kernel has a lower bound for users, there are more turns.
-func widen(pipe *os.File) {
+func widen(pipe *os.File, size int) {
 	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, feedSize) })
+	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
 }
 
 func (t *tap) closeFeed(fifo *os.File) {

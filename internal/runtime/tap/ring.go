@@ -24,6 +24,8 @@ const (
 	chunk = 64 << 10
 	// headerSize is where the frames begin in the file: a page of its own.
 	headerSize = 4096
+	// attachSize is the most that a client is given at once.
+	attachSize = 2 * chunk
 	// frameHeader is in front of each frame: its length and, above it, its stream.
 	frameHeader = 8
 	// blankByte is in the place that is read into. No text in UTF-8 has it, so text that was read into the place is

@@ -146,6 +146,9 @@ func (t *tap) open() error {
 			closeAll(t.pipes)
 			return err
 		}
+		if !t.spec.FromNow { // somebody waits for what comes: there are more turns where it comes in small pieces
+			widen(f, outSize)
+		}
 		t.pipes = append(t.pipes, f)
 	}
 	return nil
@@ -222,6 +225,7 @@ func (t *tap) takeFrom(s stream, fd int) (int, error) {
 	}
 	n, err := t.ring.take(s, func(place [][]byte) (int, error) { return unix.Readv(fd, place) })
 	if n > 0 {
+		t.unlog()
 		t.changed.Broadcast()
 	}
 	return max(n, 0), err
@@ -286,12 +290,25 @@ func later(a, b time.Time) time.Time {
 func (t *tap) writeLog() {
 	defer t.letGo()
 	defer t.logs.close()
+	all := t.logAll
+	if t.spec.Log == "" {
+		all = t.awaitEnd
+	}
+	if !all() {
+		return
+	}
+	t.ring.h.ended.Store(1)
+	t.ended()
+}
+
+// logAll writes the log until there is no more output; false when the tap is let go.
+func (t *tap) logAll() bool {
 	c := t.ring.start()
 	failing := false
 	for {
 		pieces, last, ok := t.unlogged(c)
 		if !ok {
-			return
+			return false
 		}
 		err := t.logs.write(pieces, c.position(), last)
 		if err != nil && !failing {
@@ -299,14 +316,33 @@ func (t *tap) writeLog() {
 		}
 		failing = err != nil
 		if last {
-			break
+			return true
 		}
 		t.mu.Lock()
 		t.changed.Broadcast() // somebody may wait for room
 		t.mu.Unlock()
 	}
-	t.ring.h.ended.Store(1)
-	t.ended()
+}
+
+// awaitEnd waits until there is no more output, of which nobody wants a log; false when the tap is let go.
+func (t *tap) awaitEnd() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unlog() // also what a former process has left
+	t.changed.Broadcast()
+	for !t.stopped && t.pumps > 0 {
+		t.changed.Wait()
+	}
+	return !t.stopped
+}
+
+// unlog notes that what is in the ring need not be kept for a log, where nobody wants one. Making lines of it
+// costs more than all else that is done with it here.
+func (t *tap) unlog() {
+	if t.spec.Log == "" {
+		head := t.ring.h.head.Load()
+		t.logs.commit([2]uint64{head, head})
+	}
 }
 
 // letGo closes what the tap holds.
