@@ -66,6 +66,7 @@ func NewKubelets(get NodeGetter, client *tls.Config) *Kubelets {
 func (k *Kubelets) Serve(nodeName string, dial Dialer) (forget func()) {
 	t := &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		ReadBufferSize:      64 << 10, // logs are long
 		MaxIdleConnsPerHost: 8,
 		IdleConnTimeout:     30 * time.Second,
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/debug/wire"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // Log serves pods/log.
@@ -144,6 +145,26 @@ func (e *endApart) Read(p []byte) (n int, err error) {
 	if n > 0 && err != nil {
 		e.end, err = err, nil
 	}
+	return n, err
+}
+
+// WriteTo implements io.WriterTo: a long log goes in pieces larger than io.Copy's.
+func (e *endApart) WriteTo(w io.Writer) (int64, error) {
+	to := &counted{Writer: w}
+	err := streams.Pass(to, struct{ io.Reader }{e})
+	return to.n, err
+}
+
+// counted counts what is written.
+type counted struct {
+	io.Writer
+	n int64
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += int64(n)
 	return n, err
 }
 

@@ -36,11 +36,12 @@ type cpFlags struct {
 	container string
 	user      string
 	quiet     bool
+	givenUp   givenUp
 }
 
 // NewCp returns wherry cp.
 func NewCp(t cmdline.Terminal) *cobra.Command {
-	f := &cpFlags{}
+	f := &cpFlags{givenUp: newGivenUp()}
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE... DESTINATION",
 		Short: "Copy files to and from containers, even dead ones and ones without tar",
@@ -173,7 +174,7 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, one copyOf) error
 	if err != nil {
 		return err
 	}
-	o := other{container: container, words: fmt.Sprintf("container %s of pod %s", container, pod.Name),
+	o := other{id: string(pod.UID), container: container, words: fmt.Sprintf("container %s of pod %s", container, pod.Name),
 		life: func(ctx context.Context) (string, error) { return lifeOf(ctx, c, pod, container) },
 		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
 			return f.archive(ctx, t, c, pod, a)
@@ -191,6 +192,7 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, one copyOf) error
 
 // other is the other side of a copy: a container.
 type other struct {
+	id        string // tells it from all others; "" where it is not known
 	container string // its files are at /c/<container>
 	words     string // that name it to the user
 	// run makes an archive, which is the command's output, or unpacks one, which is its input.

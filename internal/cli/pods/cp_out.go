@@ -7,27 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
-	"github.com/wherryproject/wherry/internal/cli/session"
-)
-
-const (
-	// cutPatience is how long a copy that was cut waits for a server to go on with.
-	cutPatience = time.Minute
-	// cutPause is how long it waits first; each time twice as long, to cutPauses.
-	cutPause, cutPauses = 250 * time.Millisecond, 5 * time.Second
 )
 
 // out copies from the container.
@@ -36,15 +23,16 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 	defer meter.stop()
 	relayed := newRelay(t.Err, o, meter)
 	files := ask.Archive{Container: o.container, Path: from.path, Total: meter.shows}
-	goesOn := func(into sink) error {
-		return relayed.end(f.persist(ctx, relayed, func() string { return into.Reached().String() },
+	goesOn := func(into sink, next string) error {
+		c := course{reached: func() string { return into.Reached().String() }, amount: meter.text, next: next}
+		return relayed.end(c.persist(ctx, relayed,
 			func(after string) error {
 				files.After, files.Total = after, files.Total && after == ""
 				return f.once(ctx, o, files, relayed, meter, into)
 			}))
 	}
 	if to == "-" {
-		return goesOn(copyfiles.NewPasser(t.Out))
+		return goesOn(copyfiles.NewPasser(t.Out), "what was written ends in the middle of the archive")
 	}
 	folder, name, err := localTarget(to, baseOf(from.path))
 	if err != nil {
@@ -55,7 +43,8 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 		return err
 	}
 	defer u.Close()
-	if err := goesOn(u); ctx.Err() == nil || !u.Whole() {
+	next := "files that have come whole are in place, and nothing is left of others: the same command begins anew"
+	if err := goesOn(u, next); ctx.Err() == nil || !u.Whole() {
 		return err
 	}
 	return nil // called off when nothing was left to do
@@ -65,53 +54,6 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 type sink interface {
 	From(r io.Reader) error
 	Reached() copyfiles.Reached
-}
-
-// persist copies, and goes on after a cut until the copy is whole or the server stays away.
-// reached changes whenever the copy has come further; it is "" as long as there is nothing to go on with.
-func (f *cpFlags) persist(ctx context.Context, relayed io.Writer, reached func() string,
-	once func(after string) error) error {
-	after := ""
-	var cut error // the trouble of which the others may only be what follows
-	pause, until := cutPause, time.Time{}
-	for {
-		err := once(after)
-		switch now := reached(); {
-		case err == nil:
-			return nil
-		case cut == nil && !session.Lost(err), !passes(err), ctx.Err() != nil:
-			return err
-		case cut == nil || now != after: // it has come further
-			if now == "" {
-				return err
-			}
-			fmt.Fprintf(relayed, "the connection was lost: the copy goes on from where it was\n")
-			after, cut, pause, until = now, err, cutPause, time.Now().Add(cutPatience)
-		case time.Now().After(until):
-			return fmt.Errorf("%w; could not reconnect within %s: %w", cut, cutPatience, err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, cutPauses)
-	}
-}
-
-// passes reports whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the
-// server or the container has decided does not pass.
-func passes(err error) bool {
-	if _, here := errors.AsType[final](err); here {
-		return false
-	}
-	if refusal, is := errors.AsType[*apierrors.StatusError](err); is {
-		code := refusal.ErrStatus.Code
-		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
-	}
-	_, line := errors.AsType[net.Error](err)
-	return line || session.Lost(err) || !session.Reached(err) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // once copies what comes after a place in the archive, until its end or a cut.

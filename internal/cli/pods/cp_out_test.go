@@ -40,10 +40,12 @@ func TestPersist(t *testing.T) {
 		tries int     // 0: for a minute
 		says  string
 	}{
-		"well":                         {[]error{nil}, 1, ""},
-		"the server comes back":        {[]error{errLine, refused, away, io.EOF, nil}, 5, ""},
-		"it never does":                {[]error{errLine, refused}, 0, "could not reconnect within 1m0s: dial"},
-		"the pod is gone":              {[]error{errLine, apierrors.NewNotFound(schemaPods, "web")}, 2, "not found"},
+		"well":                  {[]error{nil}, 1, ""},
+		"the server comes back": {[]error{errLine, refused, away, io.EOF, nil}, 5, ""},
+		"it never does": {[]error{errLine, refused}, 0,
+			"the copy was cut after 2 of 4 MiB, and could not reconnect within 1m0s: dial: connection refused; it begins anew"},
+		"the pod is gone": {[]error{errLine, apierrors.NewNotFound(schemaPods, "web")}, 2,
+			`the copy was cut after 2 of 4 MiB, and cannot go on: pods "web" not found`},
 		"the disk is full":             {[]error{errLine, final{syscall.ENOSPC}}, 2, "no space left"},
 		"the toolbox has told why":     {[]error{&cmdline.Exit{Code: 1}}, 1, "exit code 1"},
 		"nobody was there from outset": {[]error{refused}, 1, "connection refused"},
@@ -53,7 +55,9 @@ func TestPersist(t *testing.T) {
 				u := cutInTheMiddle(t)
 				defer u.Close()
 				tries, began := 0, time.Now()
-				err := (&cpFlags{}).persist(t.Context(), io.Discard, func() string { return u.Reached().String() },
+				way := course{reached: func() string { return u.Reached().String() },
+					amount: func() string { return "2 of 4 MiB" }, next: "it begins anew"}
+				err := way.persist(t.Context(), io.Discard,
 					func(after string) error {
 						if (after != "") != (tries > 0) {
 							t.Errorf("attempt %d is for what comes after %q", tries, after)

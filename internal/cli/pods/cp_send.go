@@ -40,7 +40,13 @@ type inward struct {
 // send copies into a container, and goes on after a cut. (DA-09)
 func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed io.Writer, m *meter,
 	what sending) error {
-	c := &inward{what: what, o: o, meter: m, sender: copyfiles.NewSender(what.local), token: rand.Text(), errs: relayed}
+	c := &inward{what: what, o: o, meter: m, sender: copyfiles.NewSender(what.local), errs: relayed}
+	given := f.givenUp.of(o.id, o.container, what.to, what.local, what.base)
+	if c.token = given.recall(time.Now()); c.token != "" { // parts of it may be there
+		c.sender.Again()
+	} else {
+		c.token = rand.Text()
+	}
 	c.sender.There = func(n int64) { m.bytes.Add(n) }
 	told, skipped := map[string]bool{}, f.skipped(t)
 	c.sender.Skipped = func(path, why string) {
@@ -55,7 +61,17 @@ func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed
 			return err
 		}
 	}
-	return f.persist(ctx, relayed, c.sender.Reached, func(after string) error { return c.leg(ctx, after != "") })
+	way := course{reached: c.sender.Reached, amount: m.text, next: "the same command begins anew"}
+	if given.keep(c.token) == nil {
+		way.next = fmt.Sprintf("the same command goes on from there, within %s", keptFor)
+	}
+	err := way.persist(ctx, relayed, func(after string) error { return c.leg(ctx, after != "") })
+	if _, is := errors.AsType[gaveUp](err); is {
+		_ = given.keep(c.token) // from now on it is kept for a while
+	} else {
+		given.forget()
+	}
+	return err
 }
 
 // leg copies over one connection.

@@ -85,7 +85,7 @@ func (o *output) line(l *unfinished, s Stream, more []byte, end string) error {
 	o.buf = append(o.buf, l.text...)
 	o.buf = append(o.buf, more...)
 	o.buf = append(o.buf, end...)
-	const enough = 32 << 10
+	const enough = 256 << 10 // a follower has what there is when there is no more
 	if len(o.buf) >= enough || o.limit >= 0 && int64(len(o.buf)) >= o.limit {
 		return o.flush()
 	}
