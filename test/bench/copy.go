@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -22,6 +23,10 @@ const (
 	copyBytes = 1_000_000_000
 	copyFiles = 10_000
 	copySmall = 1_000 // bytes of each of those
+	// copyRoom is what all of it takes at once: here, in the pod, and here again.
+	copyRoom = 3*copyBytes + 500_000_000
+	// copyPatience is how long one copy may take before the row ends without a figure.
+	copyPatience = 5 * time.Minute
 )
 
 // copies: `wherry cp`, the whole command, of one large file and of many small ones, into a pod and out of it again.
@@ -30,6 +35,9 @@ func (b *bench) copies(ctx context.Context) ([]result, error) {
 	dir := filepath.Join(b.dir, "copy")
 	defer os.RemoveAll(dir)
 	large, small := filepath.Join(dir, "large"), filepath.Join(dir, "small")
+	if err := roomFor(b.dir, copyRoom); err != nil {
+		return nil, err
+	}
 	if err := makeFiles(large, small); err != nil {
 		return nil, err
 	}
@@ -48,12 +56,12 @@ func (b *bench) copies(ctx context.Context) ([]result, error) {
 			{"in", large, "copied:/large"}, {"many in", small, "copied:/small"},
 			{"out", "copied:/large", back}, {"many out", "copied:/small", back},
 		} {
-			begun := time.Now()
-			if out, err := exec.CommandContext(ctx, b.wherry, "cp", "--kubeconfig="+kubeconfig(b.server.dataDir),
-				c.from, c.to).CombinedOutput(); err != nil {
-				return nil, fmt.Errorf("wherry cp %s %s: %w: %s", c.from, c.to, err, out)
+			wall, cpu, err := b.copy(ctx, c.from, c.to)
+			if err != nil {
+				return nil, err
 			}
-			took[c.what] = time.Since(begun)
+			took[c.what], took[c.what+" cpu"] = wall, cpu
+			fmt.Fprintf(os.Stderr, "  … %s: %s, of the processors %s\n", c.what, ms(wall), ms(cpu))
 		}
 		if got, err := sumOf(back); err != nil || !bytes.Equal(got, want) {
 			return nil, errors.Join(errors.New("what was copied there and back is not what it was"), err)
@@ -71,10 +79,42 @@ func (b *bench) copies(ctx context.Context) ([]result, error) {
 	in, out := speed("in"), speed("out")
 	in.What, in.Limit = "`wherry cp`: 1 GB of random bytes into a pod, whole command", copyBytes*time.Second/300e6
 	out.What, out.Limit = "… out of it", copyBytes*time.Second/300e6
-	return []result{in, out,
+	const cpu = "… processor time of client and server"
+	return []result{in, {What: cpu, Figure: s[0].median("in cpu")}, out, {What: cpu, Figure: s[0].median("out cpu")},
 		{What: fmt.Sprintf("… %d files of %d bytes into a pod", copyFiles, copySmall), Figure: s[0].median("many in")},
 		{What: "… out of it", Figure: s[0].median("many out")},
 	}, nil
+}
+
+// copy runs one `wherry cp`, and says what it and the server took of the processors. It ends by itself.
+func (b *bench) copy(ctx context.Context, from, to string) (wall, cpu time.Duration, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, copyPatience, fmt.Errorf("it took longer than %s", copyPatience))
+	defer cancel()
+	before, err := cpuTime(b.server.pid())
+	if err != nil {
+		return 0, 0, err
+	}
+	cp := exec.CommandContext(ctx, b.wherry, "cp", "--kubeconfig="+kubeconfig(b.server.dataDir), from, to)
+	begun := time.Now()
+	out, err := cp.CombinedOutput()
+	wall = time.Since(begun)
+	if err != nil {
+		return 0, 0, fmt.Errorf("wherry cp %s %s: %w: %s", from, to, errors.Join(err, context.Cause(ctx)), out)
+	}
+	after, err := cpuTime(b.server.pid())
+	return wall, after - before + cp.ProcessState.UserTime() + cp.ProcessState.SystemTime(), err
+}
+
+// roomFor says so if a folder's disk has less room than is needed.
+func roomFor(dir string, need int64) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return err
+	}
+	if free := int64(st.Bavail) * st.Bsize; free < need {
+		return fmt.Errorf("%s has room for %s, and %s are needed: name another folder by -dir", dir, mib(free), mib(need))
+	}
+	return nil
 }
 
 // makeFiles makes what is copied.

@@ -57,7 +57,8 @@ tar archive is written to standard output; with - as the source, one is read fro
 
 Modes, times and links are preserved; files are owned by you on this machine and by root in the container. Existing files are replaced
 once the copy is complete: an interrupted copy leaves them as they were. Where the connection is lost, a copy goes on by itself from
-where it was, as soon as the server is there again; what had come is not sent twice, and its checksum is compared. Symbolic links are not followed out of the container. What a
+where it was, as soon as the server is there again; what had come is not sent twice, and its checksum is compared. If the server stays away
+for a minute, the command says how far it was; into a pod the same command goes on from there within ten minutes. Symbolic links are not followed out of the container. What a
 container has from the kernel, /dev, /proc and /sys, cannot be copied from or to, and a file does not replace a device, pipe or socket.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
