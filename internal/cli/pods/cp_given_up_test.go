@@ -5,6 +5,7 @@ package pods
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -49,7 +50,7 @@ func TestGivenUp(t *testing.T) {
 		}
 		err := cp("/tmp")
 		if err == nil || !strings.Contains(err.Error(), "the copy was cut after 0.0 of 0.0 MiB") ||
-			!strings.Contains(err.Error(), "connection refused; the same command goes on from there, within 10m0s") {
+			!strings.Contains(err.Error(), "connection refused\nwhen the server is back the same command goes on from there, within 10m0s") {
 			t.Errorf("it was given up with: %v", err)
 		}
 		dead = false
@@ -104,6 +105,26 @@ func TestGivenUpOtherwise(t *testing.T) {
 		if err := f.between(t.Context(), cmdline.Terminal{Out: io.Discard, Err: &errs}, o, place{path: file(t)},
 			place{pod: "web", path: "/tmp"}); err != nil || errs.Len() > 0 {
 			t.Errorf("%q: %v, %q", at, err, &errs)
+		}
+	}
+}
+
+// What is said of a copy's end is all of it found by who words errors, and so is its exit code.
+func TestWorded(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, c := range []struct {
+		below error
+		code  int
+		says  string
+	}{
+		{refused, 1, "cut: dial: connection refused\nagain"},
+		{&cmdline.Exit{Code: 125, Err: errLine}, 125, "cut: the connection was lost\nagain"},
+		{&cmdline.Exit{Code: 1}, 1, "cut\nagain"},
+	} {
+		err := worded(c.below, "cut", "again")
+		exit, is := errors.AsType[*cmdline.Exit](err)
+		if !is || exit.Code != c.code || exit.Err.Error() != c.says || errors.Is(err, c.below) {
+			t.Errorf("of %v: %#v", c.below, err)
 		}
 	}
 }

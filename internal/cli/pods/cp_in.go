@@ -17,13 +17,18 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
+	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
 // in copies into the container.
 func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from string, to place) error {
 	relayed := newRelay(t.Err, o, nil)
 	if from == "-" { // what has come by a pipe cannot be read again
-		return relayed.end(outcome(f.unpack(ctx, t.In, relayed, o, to.path)))
+		err := outcome(f.unpack(ctx, t.In, relayed, o, to.path))
+		if session.Lost(err) && ctx.Err() == nil {
+			err = worded(err, "the copy was cut in the middle of an archive that cannot be read again; files that had come whole are in place")
+		}
+		return relayed.end(err)
 	}
 	abs, err := filepath.Abs(from)
 	if err != nil {

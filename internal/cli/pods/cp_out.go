@@ -43,7 +43,7 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 		return err
 	}
 	defer u.Close()
-	next := "files that have come whole are in place, and nothing is left of others: the same command begins anew"
+	next := "files that have come whole are in place, and nothing is left of others: the same command begins anew when the server is back"
 	if err := goesOn(u, next); ctx.Err() == nil || !u.Whole() {
 		return err
 	}

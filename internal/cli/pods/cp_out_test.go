@@ -43,7 +43,7 @@ func TestPersist(t *testing.T) {
 		"well":                  {[]error{nil}, 1, ""},
 		"the server comes back": {[]error{errLine, refused, away, io.EOF, nil}, 5, ""},
 		"it never does": {[]error{errLine, refused}, 0,
-			"the copy was cut after 2 of 4 MiB, and could not reconnect within 1m0s: dial: connection refused; it begins anew"},
+			"the copy was cut after 2 of 4 MiB, and could not reconnect within 1m0s: dial: connection refused\nit begins anew"},
 		"the pod is gone": {[]error{errLine, apierrors.NewNotFound(schemaPods, "web")}, 2,
 			`the copy was cut after 2 of 4 MiB, and cannot go on: pods "web" not found`},
 		"the disk is full":             {[]error{errLine, final{syscall.ENOSPC}}, 2, "no space left"},

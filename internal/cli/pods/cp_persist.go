@@ -9,10 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
@@ -50,19 +52,19 @@ func (c course) persist(ctx context.Context, relayed io.Writer, once func(after 
 		case cut == nil && !session.Lost(err), ctx.Err() != nil:
 			return err
 		case cut != nil && !passes(err):
-			return fmt.Errorf("the copy was cut after %s, and cannot go on: %w", had, err)
+			return worded(err, fmt.Sprintf("the copy was cut after %s, and cannot go on", had))
 		case !passes(err):
 			return err
 		case cut == nil && now == "":
-			return fmt.Errorf("the copy was cut before anything of it had come: %w", err)
+			return worded(err, "the copy was cut before anything of it had come")
 		case cut == nil || now != after: // it has come further
 			had = c.amount()
 			fmt.Fprintf(relayed, "the connection was lost after %s: the copy goes on from where it was, if the server is back within %s\n",
 				had, cutPatience)
 			after, cut, pause, until = now, err, cutPause, time.Now().Add(cutPatience)
 		case time.Now().After(until):
-			return gaveUp{fmt.Errorf("the copy was cut after %s, and could not reconnect within %s: %w; %s", had, cutPatience,
-				err, c.next)}
+			return gaveUp{worded(err, fmt.Sprintf("the copy was cut after %s, and could not reconnect within %s", had,
+				cutPatience), c.next)}
 		}
 		select {
 		case <-ctx.Done():
@@ -71,6 +73,20 @@ func (c course) persist(ctx context.Context, relayed io.Writer, once func(after 
 		}
 		pause = min(2*pause, cutPauses)
 	}
+}
+
+// worded is an error in words of a copy's, with the exit code of what is below. That is not to be found in it: its own
+// words would be taken for all that there is to say.
+func worded(below error, words string, next ...string) error {
+	code := cmdline.ExitFailure
+	exit, is := errors.AsType[*cmdline.Exit](below)
+	if is {
+		code = exit.Code
+	}
+	if !is || exit.Err != nil { // else it was told already
+		words += ": " + below.Error()
+	}
+	return cmdline.ExitWith(code, errors.New(strings.Join(append([]string{words}, next...), "\n")))
 }
 
 // passes reports whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the

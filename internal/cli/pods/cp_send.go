@@ -61,9 +61,9 @@ func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed
 			return err
 		}
 	}
-	way := course{reached: c.sender.Reached, amount: m.text, next: "the same command begins anew"}
+	way := course{reached: c.sender.Reached, amount: m.text, next: "when the server is back the same command begins anew"}
 	if given.keep(c.token) == nil {
-		way.next = fmt.Sprintf("the same command goes on from there, within %s", keptFor)
+		way.next = fmt.Sprintf("when the server is back the same command goes on from there, within %s", keptFor)
 	}
 	err := way.persist(ctx, relayed, func(after string) error { return c.leg(ctx, after != "") })
 	if _, is := errors.AsType[gaveUp](err); is {
