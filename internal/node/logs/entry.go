@@ -60,6 +60,32 @@ func Parse(line []byte) (e Entry, ok bool) {
 	return e, true
 }
 
+// heads parses lines that come one after the other. Those that were written at once have one time and mostly one
+// stream: what is before their text is read once.
+type heads struct {
+	head []byte // of the last line; nil: it had none of its own
+	of   Entry
+}
+
+// parse is [Parse].
+func (h *heads) parse(line []byte) (e Entry, ok bool) {
+	if len(h.head) > 0 && bytes.HasPrefix(line, h.head) {
+		e = h.of
+		e.Text = bytes.TrimSuffix(line[len(h.head):], []byte{'\n'})
+		return e, true
+	}
+	if e, ok = Parse(line); !ok {
+		return e, false
+	}
+	h.head = h.head[:0]
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	if head := line[:len(line)-min(len(e.Text), len(line))]; bytes.HasSuffix(head, []byte{' '}) && head[0] != '{' {
+		h.head, h.of = append(h.head, head...), e
+		h.of.Text = nil
+	}
+	return e, true
+}
+
 // stampTime reads a time as RFC 3339 writes it. time.Parse also takes an hour of one digit, a comma for the point, and
 // zones of a day and more, some of which it writes so that it cannot read them again.
 func stampTime(stamp []byte) (time.Time, bool) {

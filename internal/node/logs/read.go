@@ -96,6 +96,7 @@ type follower struct {
 
 	file  *os.File
 	lines *lineReader
+	heads heads
 	read  int64 // of the file: the end of the last line that was handed on
 }
 
@@ -204,7 +205,7 @@ func (f *follower) drain(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("container log: %w", err)
 		}
-		if e, ok := Parse(line); ok {
+		if e, ok := f.heads.parse(line); ok {
 			if err := f.out.add(e); err != nil {
 				return err
 			}

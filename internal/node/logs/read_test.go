@@ -75,6 +75,13 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, ok := Parse(line)
+		var h heads
+		for range 2 {
+			if same, is := h.parse(line); is != ok || ok && (!same.Time.Equal(e.Time) || same.Stream != e.Stream ||
+				same.Full != e.Full || !bytes.Equal(same.Text, e.Text)) {
+				t.Errorf("after itself %q is %+v, %t", line, same, is)
+			}
+		}
 		if !ok || bytes.HasPrefix(line, []byte{'{'}) {
 			return // Docker's may have a newline within
 		}
@@ -94,6 +101,24 @@ func FuzzParse(f *testing.F) {
 }
 
 // FuzzRead reads what no runtime would write.
+// PL-09: lines that follow each other are parsed as each by itself is.
+func TestPL09Heads(t *testing.T) {
+	const at = "2026-11-20T10:00:00.123456789Z "
+	lines := []string{at + "stdout F one", at + "stdout F ", at + "stdout F", at + "stdout F  two", at + "stdout F:x three", at + "stdout P four\n",
+		at + "stderr F five", at + "other F no", "", "no", at, `{"log":"a b F x\n","stream":"stdout","time":"2026-11-20T10:00:00.1Z"}`,
+		`{"log":"","stream":"stderr","time":"2026-11-20T10:00:00.1Z"}`, "2026-11-20T10:00:01Z stdout F six", at + "stdout F one"}
+	for i := range 10_000 {
+		var h heads
+		for _, k := range []int{i % len(lines), i / 7 % len(lines), i / 91 % len(lines), i / 91 % len(lines)} {
+			got, ok := h.parse([]byte(lines[k]))
+			want, is := Parse([]byte(lines[k]))
+			if ok != is || !got.Time.Equal(want.Time) || got.Stream != want.Stream || got.Full != want.Full || string(got.Text) != string(want.Text) {
+				t.Fatalf("%q: %+v, %t; by itself %+v, %t", lines[k], got, ok, want, is)
+			}
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("2026-11-20T10:00:00.1Z stdout F x\n2026-11-20T10:00:00.1Z stdout P y"), int64(1), int64(3))
 	f.Add([]byte("\n\n\x00\n"), int64(0), int64(-1))
