@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	atNull          = 0       // ends the auxiliary vector
+	atRandom        = 25      // its entry with the address of the 16 random bytes
+	addrNoRandomize = 0x40000 // of personality(2)
+)
+
+// run runs a program to its end, and returns its exit code.
+func run(seed uint64, args []string) (int, error) {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return 0, err
+	}
+	all, err := read(path)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	runtime.LockOSThread() // which alone may trace what it started; and what it is told about addresses is for its children
+	if _, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0); errno != 0 {
+		return 0, fmt.Errorf("the kernel does not leave out random addresses: %w", errno)
+	}
+	c := exec.Command(path, args[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.SysProcAttr = &unix.SysProcAttr{Ptrace: true, Pdeathsig: unix.SIGKILL}
+	if err := c.Start(); err != nil {
+		return 0, fmt.Errorf("start %s so that its memory can be changed (ptrace): %w", path, err)
+	}
+	if err := prepare(c.Process.Pid, seed, all); err != nil {
+		_ = c.Process.Kill()
+		return 0, errors.Join(err, c.Wait())
+	}
+	if err := c.Wait(); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			return 0, err
+		}
+		if exit.ExitCode() < 0 {
+			fmt.Fprintln(os.Stderr, "alike:", path, "ended by", exit)
+			return 1, nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, nil
+}
+
+// prepare changes the memory of a program that stands before its first instruction, and lets it go.
+func prepare(pid int, seed uint64, all []write) error {
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(pid, &status, 0, nil); err != nil {
+		return fmt.Errorf("wait for the program's start: %w", err)
+	}
+	if !status.Stopped() || status.StopSignal() != unix.SIGTRAP {
+		return fmt.Errorf("the program did not stop at its start: its status is %#x", status)
+	}
+	at, err := randomBytes(pid)
+	if err != nil {
+		return err
+	}
+	generator := rand.New(rand.NewPCG(seed, 25))
+	var random []byte
+	for range 2 {
+		random = binary.LittleEndian.AppendUint64(random, generator.Uint64()|1) // zeros would mean that there are none
+	}
+	if _, err := unix.PtracePokeData(pid, at, random); err != nil {
+		return fmt.Errorf("write the random bytes: %w", err)
+	}
+	for _, p := range all {
+		if _, err := unix.PtracePokeText(pid, uintptr(p.at), p.code); err != nil {
+			return fmt.Errorf("write code at %#x: %w", p.at, err)
+		}
+	}
+	if err := unix.PtraceDetach(pid); err != nil {
+		return fmt.Errorf("let the program go: %w", err)
+	}
+	return nil
+}
+
+// randomBytes finds where the kernel has put the random bytes of a program.
+func randomBytes(pid int) (uintptr, error) {
+	vector, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+	if err != nil {
+		return 0, err
+	}
+	for ; len(vector) >= 16; vector = vector[16:] {
+		switch binary.LittleEndian.Uint64(vector) {
+		case atNull:
+			return 0, errors.New("the kernel gives no random bytes")
+		case atRandom:
+			return uintptr(binary.LittleEndian.Uint64(vector[8:])), nil
+		}
+	}
+	return 0, errors.New("the kernel gives no random bytes")
+}
