@@ -1,42 +1,100 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs SEEDS simulated worlds from FIRST on, as many at a time as there are processors, each in a process of its own: what libraries keep
+# Runs SEEDS simulated worlds from FIRST on, as many at a time as there are processors (JOBS), each in a process of its own: what libraries keep
 # of a world in global variables (some 250 MB) goes with it, and one that ends in a panic ends no other.
-# What fails is told with its seed, and `GODEBUG=asyncpreemptoff=1 go test ./test/simulate -run TestWorlds -seed N -seeds 1 -log -v` runs it
-# again: that nobody is interrupted for taking long makes two runs of a seed more alike (docs/reliability.md).
+#
+# A seed reproduces its run: the world's program is started by tools/alike, which leaves nothing to chance in Go's runtime, and on a machine of
+# its own as far as it looks at one: without a network, with no other processes, with the same memory and mounts (docs/reliability.md). What fails
+# is told with its seed, and `SEEDS=1 FIRST=seed LOG=1 tools/simulate.sh` runs it again, with its log in bin/simulate/seed.log. Every seed that TWICE
+# (7) divides is run twice, and it is a failure if its runs are not the same. Where alike cannot be used, it says why, and runs are only similar;
+# without root a world sees the machine that there is.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 seeds=${SEEDS:-200}
 first=${FIRST:-1}
-export out=$PWD/bin/simulate
+export twice=${TWICE:-7} out=$PWD/bin/simulate
 rm -rf "$out"
 mkdir -p "$out"
 go test -vet=off -c -o "$out/test" ./test/simulate || exit 1
+go build -o "$out/alike" ./tools/alike || exit 1
 
-# world runs one world. One that fails does so once more: not all seeds reproduce their world, and what does not fail twice is told, but does
-# not refuse a change that may have nothing to do with it (docs/decisions/042-what-refuses-a-change.md).
+# world runs one world. One that fails does so once more: where seeds do not reproduce their worlds, what does not fail twice is told, but does
+# not refuse a change that may have nothing to do with it (docs/decisions/042-what-refuses-a-change.md). The same goes for one whose runs differ.
 world() {
-	once "$1" && return
-	mv "$out/$1.log" "$out/$1.first.log"
-	[ "${AGAIN:-1}" = 0 ] && return 1
-	once "$1" || return 1
-	echo "SEEN ONCE: seed $1 failed, and not when run again: $out/$1.first.log"
-	echo "simulated world, seed $1" >>"$out/../seen-once"
-}
-
-once() {
-	if GODEBUG=asyncpreemptoff=1 "$out/test" -test.run '^TestWorlds$' -test.timeout 30m -seed "$1" -seeds 1 >"$out/$1.log" 2>&1; then
-		grep -hm1 '^the worlds have no' "$out/$1.log" >>"$out/note" # why they have no faulty disks
-		rm "$out/$1.log"
+	if once "$1" || again "$1" "failed" once; then
+		[ "$alike" = no ] || [ $(("$1" % twice)) -ne 0 ] || same "$1" || again "$1" "had runs that were not the same" same
 	else
-		echo "FAIL seed $1: $out/$1.log"
-		grep -hE '^ +[a-z_]+_test.go|^panic|^fatal' "$out/$1.log" | head -20
 		return 1
 	fi
 }
-export -f world once
-seq "$first" $((first + seeds - 1)) | xargs -P "${JOBS:-$(nproc)}" -n1 bash -c 'cd test/simulate && world "$1"' world || exit 1
+
+again() {
+	[ "${AGAIN:-1}" = 0 ] && return 1
+	[ ! -e "$out/$1.log" ] || mv "$out/$1.log" "$out/$1.first.log"
+	"$3" "$1" || return 1
+	echo "SEEN ONCE: seed $1 $2, and not when run again: $out/$1.first.log"
+	echo "simulated world, seed $1" >>"$out/../seen-once"
+}
+
+# same runs a world again, and holds its trace against the one before.
+same() {
+	local trace
+	trace=$(cat "$out/$1.trace")
+	once "$1" || return 1
+	[ "$trace" = "$(cat "$out/$1.trace")" ] && return
+	echo "FAIL seed $1 does not reproduce its run: $trace, then $(cat "$out/$1.trace")"
+	return 1
+}
+
+once() {
+	local log=$out/$1.log
+	mkdir -p "$out/$1"
+	# shellcheck disable=SC2086 # words
+	if timeout -k 10 31m $apart bash -c 'machine "$1" && run "$1"' once "$1" >"$log" 2>&1; then
+		grep -hm1 '^the worlds have no' "$log" >>"$out/note" # why they have no faulty disks
+		grep -hom1 '[0-9]* operations, trace .*' "$log" >"$out/$1.trace"
+		[ -n "${LOG:-}" ] || rm "$log"
+		rmdir "$out/$1"
+	else
+		echo "FAIL seed $1: $log"
+		grep -hE '^ +[a-z_]+_test.go.*: at |^panic|^fatal|^alike' "$log" | head -20
+		return 1
+	fi
+}
+
+# machine makes what a world sees of its machine alike each time: nothing is mounted but what it needs, its memory and load are always the same,
+# and its folder is in memory. It is in namespaces of its own then, and nobody else sees any of it.
+machine() {
+	local at dir=$out/$1
+	[ "$own" = yes ] || return 0
+	tac /proc/self/mountinfo | cut -d' ' -f5 | while read -r at; do
+		case $PWD/ in "${at%/}"/*) continue ;; esac
+		case $at in / | /proc | /sys | /dev) ;; *) umount -l "$at" 2>/dev/null ;; esac
+	done
+	mount -t tmpfs -o size=1G simulate "$dir" || return
+	printf '%s kB\n' 'MemTotal: 8388608' 'MemFree: 4194304' 'MemAvailable: 6291456' 'SwapTotal: 0' 'SwapFree: 0' >"$dir/meminfo"
+	echo '0.10 0.10 0.10 1/100 1000' >"$dir/loadavg"
+	mount --bind "$dir/meminfo" /proc/meminfo && mount --bind "$dir/loadavg" /proc/loadavg
+}
+
+# run runs one world, of whose environment nothing must reach it that is not always the same.
+run() {
+	local how=(env GODEBUG=asyncpreemptoff=1)
+	[ "$alike" = no ] || how=("$out/alike" -seed "$1")
+	mkdir -p "$out/$1/tmp"
+	cd test/simulate
+	env -i PATH="$PATH" HOME=/ TMPDIR="$out/$1/tmp" "${how[@]}" "$out/test" -test.run '^TestWorlds$' -test.v -test.timeout 30m -seed "$1" -seeds 1 ${LOG:+-log}
+	local status=$?
+	[ "$own" = yes ] || rm -rf "${out:?}/$1/tmp"
+	return "$status"
+}
+export -f world again same once machine run
+
+export own=yes alike=yes apart="unshare --mount --net --pid --fork --mount-proc --kill-child"
+$apart true 2>/dev/null || { own=no; apart=; }
+why=$("$out/alike" "$out/test" -test.run '^$' 2>&1) || { alike=no; echo "a seed does not reproduce its run here: $why"; }
+seq "$first" $((first + seeds - 1)) | xargs -P "${JOBS:-$(nproc)}" -n1 bash -c 'world "$1"' world || exit 1
 [ ! -s "$out/note" ] || head -1 "$out/note"
 echo "ok   $seeds simulated worlds, seeds $first to $((first + seeds - 1)), in $SECONDS s"

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// trace is what was asked of the store and of the runtime in a world, and at what time: two runs of a seed are the same as far as theirs are.
-// The order of what is asked at the same instant is Go's, and does not count.
+// trace is what was asked of the store and of the runtime in a world, in which order and at what time: two runs of a seed are the same as far as
+// theirs are.
 type trace struct {
 	log *slog.Logger
 
@@ -24,12 +24,12 @@ type trace struct {
 
 // note adds an operation.
 func (t *trace) note(where, what string) {
-	h := fnv.New64a()
-	fmt.Fprintln(h, time.Now().UnixNano(), where, what)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	h := fnv.New64a()
+	fmt.Fprintln(h, t.sum, time.Now().UnixNano(), where, what)
 	t.count++
-	t.sum += h.Sum64()
+	t.sum = h.Sum64()
 	t.log.Debug(where, "operation", t.count, "what", what)
 }
 
@@ -40,7 +40,7 @@ func (t *trace) String() string {
 	return fmt.Sprintf("%d operations, trace %016x", t.count, t.sum)
 }
 
-// Two traces are alike if the same was asked at the same instants.
+// Two traces are alike if the same was asked in the same order at the same instants.
 func TestTrace(t *testing.T) {
 	of := func(pause time.Duration, what ...string) (text string) {
 		synctest.Test(t, func(*testing.T) {
@@ -55,10 +55,10 @@ func TestTrace(t *testing.T) {
 		return text
 	}
 	first := of(1, "a", "b")
-	if again := of(1, "b", "a"); again != first {
-		t.Errorf("in another order: %s, not %s", again, first)
+	if again := of(1, "a", "b"); again != first {
+		t.Errorf("the same: %s, not %s", again, first)
 	}
-	for name, other := range map[string]string{"later": of(2, "a", "b"), "less": of(1, "a"), "more": of(1, "a", "b", "b"), "something else": of(1, "a", "c")} {
+	for name, other := range map[string]string{"in another order": of(1, "b", "a"), "later": of(2, "a", "b"), "less": of(1, "a"), "more": of(1, "a", "b", "b"), "something else": of(1, "a", "c")} {
 		if other == first {
 			t.Errorf("%s: the trace is the same", name)
 		}

@@ -54,7 +54,19 @@ func patches(find functions) ([]write, error) {
 		0x31, 0xc0, // xor eax, eax
 		0xc3, // ret
 	}
-	for _, f := range []function{sysmon, clock} {
+	steal, err := find("runtime.stealWork")
+	if err != nil {
+		return nil, err
+	}
+	nothing := []byte{
+		0x48, 0x89, 0xc1, // mov rcx, rax: the third result is the argument, now
+		0x31, 0xc0, // xor eax, eax
+		0x31, 0xdb, // xor ebx, ebx
+		0x31, 0xff, // xor edi, edi
+		0x31, 0xf6, // xor esi, esi
+		0xc3, // ret
+	}
+	for _, f := range []function{sysmon, clock, steal} {
 		if !bytes.HasPrefix(f.code, looksAtStack) {
 			return nil, fmt.Errorf("function %s begins otherwise than the one that is known", f.name)
 		}
@@ -68,7 +80,7 @@ func patches(find functions) ([]write, error) {
 	if len(sysmon.code) < room+len(frees) {
 		return nil, fmt.Errorf("function %s has %d bytes only", sysmon.name, len(sysmon.code))
 	}
-	return []write{{sysmon.at, sleeps}, {clock.at, stands}, {sysmon.at + room, frees}, called}, nil
+	return []write{{sysmon.at, sleeps}, {clock.at, stands}, {steal.at, nothing}, {sysmon.at + room, frees}, called}, nil
 }
 
 // freesMain is code, to be put at an address, that unlocks the main goroutine from its thread and goes on with

@@ -35,6 +35,7 @@ func run(seed uint64, args []string) (int, error) {
 		return 0, fmt.Errorf("the kernel does not leave out random addresses: %w", errno)
 	}
 	c := exec.Command(path, args[1:]...)
+	c.Env = environment(os.Environ())
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.SysProcAttr = &unix.SysProcAttr{Ptrace: true, Pdeathsig: unix.SIGKILL}
 	if err := c.Start(); err != nil {
@@ -56,6 +57,16 @@ func run(seed uint64, args []string) (int, error) {
 		return exit.ExitCode(), nil
 	}
 	return 0, nil
+}
+
+// environment has goroutines run on one processor, where none is interrupted, and memory neither collected nor sampled,
+// which changes the draws of others. What would take all of the machine's memory is collected, and so no longer alike.
+func environment(of []string) []string {
+	debug := "asyncpreemptoff=1,memprofilerate=0"
+	if own := os.Getenv("GODEBUG"); own != "" {
+		debug = own + "," + debug
+	}
+	return append(of, "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=4GiB", "GODEBUG="+debug)
 }
 
 // prepare changes the memory of a program that stands before its first instruction, and lets it go.

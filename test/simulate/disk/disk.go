@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // ChildWord is the only argument with which the test program has to call [Child].
@@ -20,7 +22,8 @@ type Disk struct {
 	mu      sync.Mutex
 	process *exec.Cmd
 	in      io.WriteCloser
-	out     *json.Decoder
+	answers io.Closer
+	out     *json.Decoder // of the answers
 }
 
 // Start starts the process that serves a disk: this program, with [ChildWord]. Its words go to stderr.
@@ -32,20 +35,42 @@ func Start(stderr io.Writer) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Disk{process: exec.Command(self, ChildWord)}
-	d.process.Stderr = stderr
-	if d.in, err = d.process.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := d.process.StdoutPipe()
+	requests, answers, err := pipes()
 	if err != nil {
 		return nil, err
 	}
-	d.out = json.NewDecoder(out)
+	defer requests.reader.Close() // which are the child's
+	defer answers.writer.Close()
+	d := &Disk{process: exec.Command(self, ChildWord), in: requests.writer, out: json.NewDecoder(answers.reader)}
+	d.answers = answers.reader
+	d.process.Env = append(os.Environ(), "GOGC=100") // a program that is to run alike each time has no garbage collected
+	d.process.Stdin, d.process.Stdout, d.process.Stderr = requests.reader, answers.writer, stderr
 	if err := d.process.Start(); err != nil {
-		return nil, fmt.Errorf("start the disk: %w", err)
+		return nil, fmt.Errorf("start the disk: %w", errors.Join(err, d.in.Close(), d.answers.Close()))
 	}
 	return d, nil
+}
+
+type pipe struct{ reader, writer *os.File }
+
+// pipes makes the two to the child. They block in the kernel, not in Go, where whether an answer is there already would
+// decide who runs next: a world must not depend on how quick the child is.
+func pipes() (requests, answers pipe, err error) {
+	if requests, err = newPipe("requests"); err != nil {
+		return requests, answers, err
+	}
+	if answers, err = newPipe("answers"); err != nil {
+		return requests, answers, errors.Join(err, requests.reader.Close(), requests.writer.Close())
+	}
+	return requests, answers, nil
+}
+
+func newPipe(name string) (pipe, error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return pipe{}, fmt.Errorf("make a pipe to the disk: %w", err)
+	}
+	return pipe{os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name)}, nil
 }
 
 // usable says why no disk can be mounted here.
@@ -114,5 +139,5 @@ func (d *Disk) Counts() (map[string]int, error) {
 
 // Close unmounts the disk and ends its process.
 func (d *Disk) Close() error {
-	return errors.Join(d.in.Close(), d.process.Wait())
+	return errors.Join(d.in.Close(), d.process.Wait(), d.answers.Close())
 }
