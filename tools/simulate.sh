@@ -50,13 +50,11 @@ same() {
 
 once() {
 	local log=$out/$1.log
-	mkdir -p "$out/$1"
 	# shellcheck disable=SC2086 # words
 	if timeout -k 10 31m $apart bash -c 'machine "$1" && run "$1"' once "$1" >"$log" 2>&1; then
 		grep -hm1 '^the worlds have no' "$log" >>"$out/note" # why they have no faulty disks
 		grep -hom1 '[0-9]* operations, trace .*' "$log" >"$out/$1.trace"
 		[ -n "${LOG:-}" ] || rm "$log"
-		rmdir "$out/$1"
 	else
 		echo "FAIL seed $1: $log"
 		grep -hE '^ +[a-z_]+_test.go.*: at |^panic|^fatal|^alike' "$log" | head -20
@@ -65,9 +63,9 @@ once() {
 }
 
 # machine makes what a world sees of its machine alike each time: nothing is mounted but what it needs, its memory and load are always the same,
-# and its folder is in memory. It is in namespaces of its own then, and nobody else sees any of it.
+# and its folder is in memory and has always the same name. It is in namespaces of its own then, and nobody else sees any of it.
 machine() {
-	local at dir=$out/$1
+	local at dir=/mnt
 	[ "$own" = yes ] || return 0
 	tac /proc/self/mountinfo | cut -d' ' -f5 | while read -r at; do
 		case $PWD/ in "${at%/}"/*) continue ;; esac
@@ -81,13 +79,13 @@ machine() {
 
 # run runs one world, of whose environment nothing must reach it that is not always the same.
 run() {
-	local how=(env GODEBUG=asyncpreemptoff=1)
+	local how=(env GODEBUG=asyncpreemptoff=1) dir=/mnt
 	[ "$alike" = no ] || how=("$out/alike" -seed "$1")
-	mkdir -p "$out/$1/tmp"
+	[ "$own" = yes ] || dir=$(mktemp -d)
 	cd test/simulate
-	env -i PATH="$PATH" HOME=/ TMPDIR="$out/$1/tmp" "${how[@]}" "$out/test" -test.run '^TestWorlds$' -test.v -test.timeout 30m -seed "$1" -seeds 1 ${LOG:+-log}
+	env -i PATH="$PATH" HOME=/ TMPDIR="$dir" "${how[@]}" "$out/test" -test.run '^TestWorlds$' -test.v -test.timeout 30m -seed "$1" -seeds 1 ${LOG:+-log}
 	local status=$?
-	[ "$own" = yes ] || rm -rf "${out:?}/$1/tmp"
+	[ "$own" = yes ] || rm -rf "$dir"
 	return "$status"
 }
 export -f world again same once machine run

@@ -25,101 +25,102 @@ type function struct {
 // functions finds them by name.
 type functions func(name string) (function, error)
 
-// How machine code of amd64 begins or looks, where it must be as it is known.
-var (
-	// looksAtStack is how a function begins that looks whether its stack has room: cmp rsp, [r14+0x10]
-	looksAtStack = []byte{0x49, 0x3b, 0x66, 0x10}
-	// threadOfGoroutine is mov rax, [r14+0x30]
-	threadOfGoroutine = []byte{0x49, 0x8b, 0x46, 0x30}
+// How machine code of amd64 looks where it must be as it is known.
+const (
+	looksAtStack      = "\x49\x3b\x66\x10" // cmp rsp, [r14+0x10]: how a function begins that looks whether its stack has room
+	threadOfGoroutine = "\x49\x8b\x46\x30" // mov rax, [r14+0x30]
+	forgetsGoroutine  = "\x48\xc7\x80"     // mov qword [rax+...], ...
+	forgetsThread     = "\x49\xc7\x86"     // mov qword [r14+...], ...
+	zero              = "\x00\x00\x00\x00"
 )
 
 const call, jump, jumpLength = 0xe8, 0xe9, 5
 
+// replacements are functions that do something else from their beginning on.
+func replacements() []function {
+	return []function{
+		{name: "runtime.sysmon", code: []byte{
+			0xb8, 0x22, 0x00, 0x00, 0x00, // mov eax, SYS_pause
+			0x0f, 0x05, // syscall
+			0xeb, 0xf7, // jmp to the beginning: a signal ends a pause
+		}},
+		{name: "runtime.stealWork", code: []byte{
+			0x48, 0x89, 0xc1, // mov rcx, rax: the third result is the argument, now
+			0x31, 0xc0, // xor eax, eax: the others are zero
+			0x31, 0xdb, // xor ebx, ebx
+			0x31, 0xff, // xor edi, edi
+			0x31, 0xf6, // xor esi, esi
+			0xc3, // ret
+		}},
+		{name: "internal/sync.runtime_nanotime", code: []byte{
+			0x31, 0xc0, // xor eax, eax
+			0xc3, // ret
+		}},
+	}
+}
+
 // patches are all that is written.
 func patches(find functions) ([]write, error) {
-	sysmon, err := find("runtime.sysmon")
-	if err != nil {
-		return nil, err
-	}
-	sleeps := []byte{
-		0xb8, 0x22, 0x00, 0x00, 0x00, // mov eax, SYS_pause
-		0x0f, 0x05, // syscall
-		0xeb, 0xf7, // jmp to the beginning: a signal ends a pause
-	}
-	clock, err := find("internal/sync.runtime_nanotime")
-	if err != nil {
-		return nil, err
-	}
-	stands := []byte{
-		0x31, 0xc0, // xor eax, eax
-		0xc3, // ret
-	}
-	steal, err := find("runtime.stealWork")
-	if err != nil {
-		return nil, err
-	}
-	nothing := []byte{
-		0x48, 0x89, 0xc1, // mov rcx, rax: the third result is the argument, now
-		0x31, 0xc0, // xor eax, eax
-		0x31, 0xdb, // xor ebx, ebx
-		0x31, 0xff, // xor edi, edi
-		0x31, 0xf6, // xor esi, esi
-		0xc3, // ret
-	}
-	for _, f := range []function{sysmon, clock, steal} {
-		if !bytes.HasPrefix(f.code, looksAtStack) {
-			return nil, fmt.Errorf("function %s begins otherwise than the one that is known", f.name)
+	var all []write
+	for _, r := range replacements() {
+		f, err := find(r.name)
+		if err != nil {
+			return nil, err
 		}
+		if !bytes.HasPrefix(f.code, []byte(looksAtStack)) || len(f.code) < len(r.code) {
+			return nil, fmt.Errorf("function %s is not the one that is known", r.name)
+		}
+		all = append(all, write{f.at, r.code})
 	}
-	// What is left of sysmon is room for code of our own.
-	const room = 16
-	frees, called, err := freesMain(find, sysmon.at+room)
+	freed, err := freeMain(find)
 	if err != nil {
 		return nil, err
 	}
-	if len(sysmon.code) < room+len(frees) {
-		return nil, fmt.Errorf("function %s has %d bytes only", sysmon.name, len(sysmon.code))
-	}
-	return []write{{sysmon.at, sleeps}, {clock.at, stands}, {steal.at, nothing}, {sysmon.at + room, frees}, called}, nil
+	return append(all, freed...), nil
 }
 
-// freesMain is code, to be put at an address, that unlocks the main goroutine from its thread and goes on with
-// runtime.gcenable, and what has runtime.main call it instead of that.
-func freesMain(find functions, at uint64) (code []byte, called write, err error) {
-	main, err := find("runtime.main")
-	if err != nil {
-		return nil, write{}, err
+// freeMain has runtime.main unlock its goroutine from its thread before it calls runtime.gcenable, which starts the
+// first goroutines. There is room for that code in runtime.sysmon, of which only the beginning is used any more.
+func freeMain(find functions) ([]write, error) {
+	var found []function
+	for _, name := range []string{"runtime.sysmon", "runtime.main", "runtime.gcenable", "runtime.unlockOSThread"} {
+		f, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, f)
 	}
-	gcenable, err := find("runtime.gcenable")
-	if err != nil {
-		return nil, write{}, err
-	}
-	unlock, err := find("runtime.unlockOSThread")
-	if err != nil {
-		return nil, write{}, err
-	}
+	sysmon, main, gcenable, unlock := found[0], found[1], found[2], found[3]
 	unlocks := stores(unlock.code)
 	if unlocks == nil {
-		return nil, write{}, fmt.Errorf("function %s does something else than the one that is known", unlock.name)
+		return nil, fmt.Errorf("function %s does not do what the one that is known does", unlock.name)
 	}
-	place, err := callOf(main, gcenable.at)
+	place, err := callOf(main, gcenable)
 	if err != nil {
-		return nil, write{}, err
+		return nil, err
 	}
-	code = append(bytes.Clone(threadOfGoroutine), unlocks...)
+	const offset = 16
+	at := sysmon.at + offset
+	code := append([]byte(threadOfGoroutine), unlocks...)
 	code = append(code, branch(jump, at+uint64(len(code)), gcenable.at)...)
-	return code, write{place, branch(call, place, at)}, nil
+	if len(sysmon.code) < offset+len(code) {
+		return nil, fmt.Errorf("function %s has only %d bytes", sysmon.name, len(sysmon.code))
+	}
+	return []write{{at, code}, {place, branch(call, place, at)}}, nil
 }
 
-// stores finds the two instructions by which a goroutine and its thread forget one another, which rax has: they have
+// stores finds the two instructions by which a thread, which rax has, and its goroutine forget one another: they have
 // the places of those fields in them.
 func stores(code []byte) []byte {
-	const length = 11 // of each: 3 bytes, 4 of a place, 4 of the value 0
-	for i := 0; i+2*length <= len(code); i++ {
+	const length = 11 // of each: 3 bytes of instruction, 4 of a place, 4 of the value 0
+	begin := bytes.Index(code, []byte(threadOfGoroutine))
+	if begin < 0 {
+		return nil
+	}
+	for i := begin; i+2*length <= len(code); i++ {
 		first, second := code[i:i+length], code[i+length:i+2*length]
-		if bytes.HasPrefix(first, []byte{0x48, 0xc7, 0x80}) && bytes.HasSuffix(first, make([]byte, 4)) && // mov [rax+...], 0
-			bytes.HasPrefix(second, []byte{0x49, 0xc7, 0x86}) && bytes.HasSuffix(second, make([]byte, 4)) && // mov [r14+...], 0
-			bytes.Contains(code[:i], threadOfGoroutine) {
+		if bytes.HasPrefix(first, []byte(forgetsGoroutine)) && bytes.HasSuffix(first, []byte(zero)) &&
+			bytes.HasPrefix(second, []byte(forgetsThread)) && bytes.HasSuffix(second, []byte(zero)) {
 			return code[i : i+2*length]
 		}
 	}
@@ -127,15 +128,15 @@ func stores(code []byte) []byte {
 }
 
 // callOf finds the one call of a function in another.
-func callOf(f function, target uint64) (uint64, error) {
+func callOf(f, target function) (uint64, error) {
 	var places []uint64
 	for i := 0; i+jumpLength <= len(f.code); i++ {
-		if at := f.at + uint64(i); bytes.Equal(f.code[i:i+jumpLength], branch(call, at, target)) {
+		if at := f.at + uint64(i); bytes.Equal(f.code[i:i+jumpLength], branch(call, at, target.at)) {
 			places = append(places, at)
 		}
 	}
 	if len(places) != 1 {
-		return 0, fmt.Errorf("function %s calls runtime.gcenable %d times, not once", f.name, len(places))
+		return 0, fmt.Errorf("function %s calls %s %d times, not once", f.name, target.name, len(places))
 	}
 	return places[0], nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"debug/buildinfo"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -33,7 +34,7 @@ func read(program string) ([]write, error) {
 	case f.Machine != elf.EM_X86_64 || text == nil:
 		return nil, errElsewhere
 	case f.Type != elf.ET_EXEC:
-		return nil, fmt.Errorf("it can be loaded at any address: build it with -buildmode=exe")
+		return nil, errors.New("it can be loaded at any address: build it with -buildmode=exe")
 	}
 	symbols, err := f.Symbols()
 	if err != nil {
@@ -43,6 +44,9 @@ func read(program string) ([]write, error) {
 		for _, s := range symbols {
 			if s.Name != name {
 				continue
+			}
+			if s.Value < text.Addr || s.Size > text.Size {
+				return function{}, fmt.Errorf("function %s is not in section .text", name)
 			}
 			code := make([]byte, s.Size)
 			if _, err := text.ReadAt(code, int64(s.Value-text.Addr)); err != nil {
