@@ -163,12 +163,12 @@ test-race: ## The packages with goroutines of their own, under the race detector
 	CGO_ENABLED=1 tools/gotest.sh -race -short $(RACE)
 
 .PHONY: test-simulate
-test-simulate: helpers ## 200 (WORLDS) simulated worlds: servers that die, an etcd and a runtime that fail
+test-simulate: helpers ## 200 (WORLDS) simulated worlds: servers that die, an etcd and a runtime that fail; every 7th (TWICE) is run twice and must be the same
 	@SEEDS=$(or $(WORLDS),200) tools/simulate.sh
 
 SEEDS ?= 10000
 .PHONY: simulate
-simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST on
+simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST on; a seed reproduces its run (SEEDS=1 FIRST=seed LOG=1: again, with its log)
 	@SEEDS=$(SEEDS) FIRST=$(FIRST) tools/simulate.sh
 
 .PHONY: test-e2e

@@ -7,8 +7,8 @@
 # A seed reproduces its run: the world's program is started by tools/alike, which leaves nothing to chance in Go's runtime, and on a machine of
 # its own as far as it looks at one: without a network, with no other processes, with the same memory and mounts (docs/reliability.md). What fails
 # is told with its seed, and `SEEDS=1 FIRST=seed LOG=1 tools/simulate.sh` runs it again, with its log in bin/simulate/seed.log. Every seed that TWICE
-# (7) divides is run twice, and it is a failure if its runs are not the same. Where alike cannot be used, it says why, and runs are only similar;
-# without root a world sees the machine that there is.
+# (7) divides is run twice, and it is a failure if its runs are not the same. Without root, or where alike cannot be used, it says so, and two
+# runs of a seed are only similar.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ go build -o "$out/alike" ./tools/alike || exit 1
 # not refuse a change that may have nothing to do with it (docs/decisions/042-what-refuses-a-change.md). The same goes for one whose runs differ.
 world() {
 	if once "$1" || again "$1" "failed" once; then
-		[ "$alike" = no ] || [ $(("$1" % twice)) -ne 0 ] || same "$1" || again "$1" "had runs that were not the same" same
+		[ "$alike$own" != yesyes ] || [ $(($1 % twice)) -ne 0 ] || same "$1" || again "$1" "had runs that were not the same" same
 	else
 		return 1
 	fi
@@ -32,9 +32,9 @@ world() {
 
 again() {
 	[ "${AGAIN:-1}" = 0 ] && return 1
-	[ ! -e "$out/$1.log" ] || mv "$out/$1.log" "$out/$1.first.log"
+	[ ! -e "$out/$1.log" ] || mv "$out/$1.log" "$out/$1.first.log" # one whose runs differ has left none
 	"$3" "$1" || return 1
-	echo "SEEN ONCE: seed $1 $2, and not when run again: $out/$1.first.log"
+	echo "SEEN ONCE: seed $1 $2, and not when run again (logs: $out)"
 	echo "simulated world, seed $1" >>"$out/../seen-once"
 }
 
@@ -57,7 +57,7 @@ once() {
 		[ -n "${LOG:-}" ] || rm "$log"
 	else
 		echo "FAIL seed $1: $log"
-		grep -hE '^ +[a-z_]+_test.go.*: at |^panic|^fatal|^alike' "$log" | head -20
+		grep -hE '^ +[a-z_]+_test.go|^panic|^fatal|^alike' "$log" | head -20
 		return 1
 	fi
 }
@@ -91,7 +91,7 @@ run() {
 export -f world again same once machine run
 
 export own=yes alike=yes apart="unshare --mount --net --pid --fork --mount-proc --kill-child"
-$apart true 2>/dev/null || { own=no; apart=; }
+why=$($apart bash -c machine 2>&1) || { own=no; apart=; echo "worlds see this machine as it is, and a seed may not reproduce its run: $why"; }
 why=$("$out/alike" "$out/test" -test.run '^$' 2>&1) || { alike=no; echo "a seed does not reproduce its run here: $why"; }
 seq "$first" $((first + seeds - 1)) | xargs -P "${JOBS:-$(nproc)}" -n1 bash -c 'world "$1"' world || exit 1
 [ ! -s "$out/note" ] || head -1 "$out/note"

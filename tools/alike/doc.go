@@ -22,8 +22,8 @@
 //   - The environment: one processor (GOMAXPROCS), no collection of garbage (GOGC; below 4 GiB), no sampling of memory.
 //
 // Goroutines then take turns where they wait, and nobody chooses but the seeded generator. So it is for programs whose
-// goroutines all wait at some time, and whose system calls end by themselves: nobody else runs meanwhile. What a program
-// learns from outside (the clock, other processes, files) is not changed.
+// goroutines all wait at some time, and whose system calls end by themselves: nobody else runs meanwhile. What a
+// program learns from outside (the clock, other processes, files) is not changed.
 //
 // It knows the runtime of one version of Go on amd64, and refuses a program with another, or whose functions do not
 // look as they did. It ends as the program ends, with 1 if a signal ended that, and with 3 if it cannot do what it is

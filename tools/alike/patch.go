@@ -27,7 +27,8 @@ type functions func(name string) (function, error)
 
 // How machine code of amd64 looks where it must be as it is known.
 const (
-	looksAtStack      = "\x49\x3b\x66\x10" // cmp rsp, [r14+0x10]: how a function begins that looks whether its stack has room
+	// how a function begins that looks whether its stack has room: cmp rsp, [r14+0x10]
+	looksAtStack      = "\x49\x3b\x66\x10"
 	threadOfGoroutine = "\x49\x8b\x46\x30" // mov rax, [r14+0x30]
 	forgetsGoroutine  = "\x48\xc7\x80"     // mov qword [rax+...], ...
 	forgetsThread     = "\x49\xc7\x86"     // mov qword [r14+...], ...

@@ -30,7 +30,7 @@ func run(seed uint64, args []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	runtime.LockOSThread() // which alone may trace what it started; and what it is told about addresses is for its children
+	runtime.LockOSThread() // which alone may trace what it has started, and whose addresses only its children inherit
 	if _, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0); errno != 0 {
 		return 0, fmt.Errorf("the kernel does not leave out random addresses: %w", errno)
 	}

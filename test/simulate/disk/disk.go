@@ -43,7 +43,8 @@ func Start(stderr io.Writer) (*Disk, error) {
 	defer answers.writer.Close()
 	d := &Disk{process: exec.Command(self, ChildWord), in: requests.writer, out: json.NewDecoder(answers.reader)}
 	d.answers = answers.reader
-	d.process.Env = append(os.Environ(), "GOGC=100") // a program that is to run alike each time has no garbage collected
+	// a program that is to run alike each time has no garbage collected
+	d.process.Env = append(os.Environ(), "GOGC=100")
 	d.process.Stdin, d.process.Stdout, d.process.Stderr = requests.reader, answers.writer, stderr
 	if err := d.process.Start(); err != nil {
 		return nil, fmt.Errorf("start the disk: %w", errors.Join(err, d.in.Close(), d.answers.Close()))
