@@ -178,6 +178,7 @@ test-e2e: test-programs ## End-to-end tests: the built binary, real containers, 
 .PHONY: test-browser
 test-browser: build ## The page of wherry ui in Chromium, before real servers with real pods (root; RUN=regex; SCREENSHOTS=folder: leave pictures of the views there)
 	@tools/setup.sh busybox chromium
+	@[ -d ui/node_modules/axe-core ] || ! command -v npm >/dev/null || (cd ui && npm ci --ignore-scripts --no-audit --no-fund --silent) # for the tests that axe-core judges in
 	cd test/browser && SCREENSHOTS=$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS))) go test -count=1 -timeout 30m $(if $(RUN),-v -run '$(RUN)') .
 
 # cri-dockerd is built of 1,000 packages of another Kubernetes than ours, for one test.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The licences of what is bundled into the page: package.json's dependencies and theirs. --write writes licences.txt,
+// The licences of what is bundled into the page: package.json's dependencies and theirs; after them those of its tools, by name. --write writes licences.txt,
 // --check compares it.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -25,7 +25,14 @@ const follow = (name) => {
 };
 Object.keys(read(join(root, "package.json")).dependencies).forEach(follow);
 
-const text = [...found.keys()].sort().map((name) => found.get(name)).join("\n" + "-".repeat(80) + "\n\n");
+// What builds and tests the page is no part of it: its licences are named.
+const tools = Object.keys(read(join(root, "package.json")).devDependencies).sort()
+  .map((name) => read(join(root, "node_modules", name, "package.json")))
+  .map(({ name, version, license }) => `${name} ${version}: ${license}\n`);
+
+const line = "-".repeat(80);
+const text = [...[...found.keys()].sort().map((name) => found.get(name)),
+  `Not in the page, but in use to build and test it:\n\n${tools.join("")}`].join(`\n${line}\n\n`);
 const file = join(root, "licences.txt");
 if (process.argv[2] === "--write") {
   writeFileSync(file, text);

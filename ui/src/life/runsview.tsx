@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { href } from "../frame/router";
+import { Scroll } from "../frame/scroll";
 import type { History } from "./history";
 import { runsOf, type Runs } from "./runs";
 
@@ -23,7 +24,7 @@ function Two({ runs, namespace, name }: { runs: Runs; namespace: string; name: s
   return (
     <details class="runs">
       <summary>{label}: run {last} beside run {before} <span class="dim">{differ === 0 ? "much the same" : `${differ} ${differ === 1 ? "thing differs" : "things differ"}`}</span></summary>
-      <div class="scroll-x">
+      <Scroll label={`Two runs of ${container}`}>
         <table>
           <thead>
             <tr>
@@ -41,7 +42,7 @@ function Two({ runs, namespace, name }: { runs: Runs; namespace: string; name: s
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }

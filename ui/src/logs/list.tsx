@@ -93,7 +93,7 @@ export function LogList(p: Properties) {
   };
   return (
     <>
-      <div ref={box} class={`log-list${side ? " side-by-side" : ""}${p.times ? " timed" : ""}`} style={side ? { "--columns": names.length } : { "--columns": 1 }} role="listbox" tabIndex={0} aria-label="Lines" onKeyDown={key} onWheel={scrolled} onTouchMove={dragged} onPointerDown={dragged}
+      <div ref={box} class={`log-list${side ? " side-by-side" : ""}${p.times ? " timed" : ""}`} style={side ? { "--columns": names.length } : { "--columns": 1 }} role={entries.length > 0 ? "listbox" : "region"} tabIndex={0} aria-label="Lines" onKeyDown={key} onWheel={scrolled} onTouchMove={dragged} onPointerDown={dragged}
         aria-activedescendant={index >= 0 ? `line-${index + p.dropped}` : undefined}>
         {side && (
           <div class="log-row side log-head" aria-hidden="true">

@@ -3,6 +3,7 @@
 import type { Container, ContainerState, ContainerStatus, Pod, Terminated } from "../api/types";
 import { useNow } from "../frame/clock";
 import { href } from "../frame/router";
+import { Scroll } from "../frame/scroll";
 import { ageOf } from "../pods/age";
 
 /** Box is a container of a pod with its kind and its status. */
@@ -59,7 +60,7 @@ export function Containers({ pod }: { pod: Pod }) {
   return (
     <section class="card" aria-label="Containers">
       <h2>Containers</h2>
-      <div class="scroll-x">
+      <Scroll label="What each container does">
         <table>
           <thead>
             <tr><th>Name</th><th>Kind</th><th>State</th><th>Restarts</th><th>Last end</th><th>Image</th><th><span class="hidden-text">Views</span></th></tr>
@@ -88,7 +89,7 @@ export function Containers({ pod }: { pod: Pod }) {
             })}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   );
 }

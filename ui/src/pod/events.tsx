@@ -4,6 +4,7 @@ import type { Snapshot } from "../api/store";
 import type { KubeEvent } from "../api/types";
 import { Command } from "../frame/command";
 import { useNow } from "../frame/clock";
+import { Scroll } from "../frame/scroll";
 import { ageOf } from "../pods/age";
 
 /** lastOf is when an event happened last. */
@@ -33,7 +34,7 @@ export function Events({ events, namespace, name, uid }: Properties) {
       </div>
       {events.problem && <p class="dim">They are not shown: {events.problem.message}</p>}
       {events.loaded && !events.problem && list.length === 0 && <p class="dim">None; a server keeps them for an hour.</p>}
-      <div class="scroll-x">
+      <Scroll label="What happened">
         <table>
           <tbody>
             {list.slice(0, 200).map((e) => (
@@ -46,7 +47,7 @@ export function Events({ events, namespace, name, uid }: Properties) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   );
 }

@@ -48,7 +48,7 @@ export function TreeView({ nodes, label, empty, namespaced }: { nodes: TreeNode[
     event.preventDefault();
   };
   return (
-    <div ref={box} class="tree" role="tree" tabIndex={0} aria-label={label} onKeyDown={key} aria-activedescendant={chosen ? `tree-${index}` : undefined}>
+    <div ref={box} class="tree" role={lines.length > 0 ? "tree" : "region"} tabIndex={0} aria-label={label} onKeyDown={key} aria-activedescendant={chosen ? `tree-${index}` : undefined}>
       <Virtual box={box} rows={lines.length} rowHeight={rowHeight}>
         {(span) => lines.slice(span.from, span.to).map((line, i) => (
           <Line key={line.node.key} id={`tree-${span.from + i}`} line={line} chosen={line.node.key === chosen} namespaced={namespaced}
