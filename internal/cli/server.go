@@ -126,7 +126,7 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address that the API listens on; 0.0.0.0 for all")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
 	f.BoolVar(&o.Page, "ui", false,
-		"serve the page for browsers on the API's port, at /ui; people sign in with a bearer token (wherry ui needs no such flag)")
+		"serve the page for browsers on the API's port, at /ui; people sign in with a bearer token, or at the provider of --oidc-issuer-url (wherry ui needs no such flag)")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,

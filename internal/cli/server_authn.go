@@ -9,7 +9,7 @@ import (
 )
 
 // authnFlags say how the API server knows people and programs; they have kube-apiserver's and kube-controller-manager's
-// names.
+// names. The page's own begin with ui.
 func authnFlags(cmd *cobra.Command, o *server.Options) {
 	f, a := cmd.Flags(), &o.Authentication
 	f.BoolVar(&a.Anonymous, "anonymous-auth", false,
@@ -29,6 +29,8 @@ func authnFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&a.OIDC.CAFile, "oidc-ca-file", "", "CA of the provider's certificate; default: the system's")
 	f.StringSliceVar(&a.OIDC.SigningAlgs, "oidc-signing-algs", nil,
 		"algorithms that tokens may be signed with; default: RS256")
+	f.StringVar(&a.OIDC.SecretFile, "ui-oidc-client-secret-file", "",
+		"file with the secret of --oidc-client-id, by which people sign in to the page of --ui at the provider; default: none, as public clients have")
 	f.StringArrayVar(&a.AccountIssuers, "service-account-issuer", nil,
 		"issuer of service account tokens; given several times, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
 	f.StringVar(&a.AccountJWKSURI, "service-account-jwks-uri", "",

@@ -14,7 +14,7 @@ import (
 // api passes a request on to the Kubernetes API, as the one who has signed in.
 func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	ownOfData(w.Header())
-	who, done := p.signedIn(w, r)
+	who, token, done := p.signedIn(w, r)
 	defer done()
 	if who == nil {
 		return
@@ -28,16 +28,23 @@ func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(who.ended, cancel)() // whoever signs out leaves no stream behind
 	ctx = context.WithValue(ctx, endKey{}, who.ended)
-	p.o.API.ServeHTTP(w, p.onBehalf(r.WithContext(ctx), who.token, to))
+	p.o.API.ServeHTTP(w, p.onBehalf(r.WithContext(ctx), token, to))
 }
 
-// signedIn is the session of a request, until done is called; without one it refuses the request and returns nil.
-func (p *Page) signedIn(w http.ResponseWriter, r *http.Request) (who *session, done func()) {
+// signedIn is the session of a request, until done is called, and the token by which it asks; without one it refuses the
+// request and returns nil.
+func (p *Page) signedIn(w http.ResponseWriter, r *http.Request) (who *session, token string, done func()) {
 	who, done = p.sessions.begin(p.secret(r))
 	if who == nil {
 		writeStatus(w, http.StatusUnauthorized, "nobody is signed in: "+p.howToSignIn())
+		return nil, "", done
 	}
-	return who, done
+	token, refusal := p.bearer(r.Context(), who)
+	if refusal != nil {
+		writeStatus(w, refusal.Code, refusal.Message)
+		return nil, "", done
+	}
+	return who, token, done
 }
 
 // endKey is the key of a session's end in the context of a request.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/ui/gate"
+	"github.com/wherryproject/wherry/internal/ui/oidc"
 )
 
 // SignIn is how people sign in.
@@ -34,7 +35,9 @@ type Options struct {
 	// Names are those by which the page is served, beside localhost; AnyIP: at addresses other than loopback too.
 	Names []string
 	AnyIP bool
-	HSTS  []string // directives of Strict-Transport-Security, for answers over TLS
+	// Provider is where people may sign in beside, if it is by tokens; nil: nowhere.
+	Provider *oidc.Provider
+	HSTS     []string // directives of Strict-Transport-Security, for answers over TLS
 	// Port tells the cookies of several pages on one machine apart: browsers do not.
 	Port int
 
@@ -52,6 +55,7 @@ type Page struct {
 	sessions *sessions
 	links    *links
 	files    *files
+	sealer   *sealer
 	checks   chan struct{} // has room for the tokens that are being checked
 }
 
@@ -72,6 +76,7 @@ func New(o Options) *Page {
 		sessions: newSessions(o.Now),
 		links:    &links{now: o.Now},
 		files:    newFiles(built()),
+		sealer:   newSealer(),
 		checks:   make(chan struct{}, mostChecks),
 	}
 }
@@ -108,6 +113,10 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.api(w, r)
 	case gate.Why:
 		p.why(w, r)
+	case gate.Leave:
+		p.leave(w, r)
+	case gate.Return:
+		p.comeBack(w, r)
 	default:
 		p.files.ServeHTTP(w, r)
 	}

@@ -35,6 +35,7 @@ func newSecret() string {
 // session is one browser that has signed in.
 type session struct {
 	token string // bearer token by which it asks the API; "": the API is asked with credentials of its own
+	grant *grant // of an identity provider, in place of token; nil: none
 	owner string // whose mostOwn counts
 
 	ended context.Context // done when it has been signed out
@@ -59,14 +60,20 @@ func newSessions(now func() time.Time) *sessions {
 
 // add signs in, and returns the session's secret.
 func (s *sessions) add(token, owner string) (secret string) {
+	return s.put(&session{token: token, owner: owner})
+}
+
+// put signs in with what is known of a session already.
+func (s *sessions) put(one *session) (secret string) {
 	secret = newSecret()
 	ctx, end := context.WithCancel(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	s.makeRoom(mostOwn, func(other *session) bool { return other.owner == owner })
+	s.makeRoom(mostOwn, func(other *session) bool { return other.owner == one.owner })
 	s.makeRoom(mostSessions, func(*session) bool { return true })
-	s.byKey[hashOf(secret)] = &session{token: token, owner: owner, ended: ctx, end: end, last: s.now()}
+	one.ended, one.end, one.last = ctx, end, s.now()
+	s.byKey[hashOf(secret)] = one
 	return secret
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/ui/gate"
+	"github.com/wherryproject/wherry/internal/ui/oidc"
 )
 
 // maxSignIn bounds the body of a sign-in. The longest tokens, of some identity providers, have a few kilobytes.
@@ -35,7 +36,10 @@ func (p *Page) session(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		p.signOn(w, r)
 	case http.MethodDelete:
+		who, done := p.sessions.begin(p.secret(r))
 		p.sessions.remove(p.secret(r))
+		done()
+		p.giveBack(r.Context(), who)
 		http.SetCookie(w, p.cookie(r, ""))
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -48,13 +52,20 @@ func (p *Page) describe(w http.ResponseWriter, r *http.Request) {
 	who, done := p.sessions.begin(secret)
 	defer done()
 	if who == nil {
-		writeJSON(w, http.StatusUnauthorized, map[string]SignIn{"signIn": p.o.SignIn})
+		p.askToSignIn(w, p.problemOf(r))
 		return
 	}
-	about, refusal := p.identify(r, who.token)
+	var about identity
+	token, refusal := p.bearer(r.Context(), who)
+	ended := ""
+	if refusal == nil {
+		about, refusal = p.identify(r, token)
+	} else if refusal.Code == http.StatusUnauthorized {
+		ended = refusal.Message
+	}
 	if refusal != nil && refusal.Code == http.StatusUnauthorized && p.o.SignIn == ByToken {
 		p.sessions.remove(secret) // the token has come to its end
-		writeJSON(w, http.StatusUnauthorized, map[string]SignIn{"signIn": p.o.SignIn})
+		p.askToSignIn(w, ended)
 		return
 	}
 	d := description{User: about.user, Groups: append([]string{}, about.groups...), SignIn: p.o.SignIn,
@@ -64,6 +75,21 @@ func (p *Page) describe(w http.ResponseWriter, r *http.Request) {
 		d.User = who.owner
 	}
 	writeJSON(w, http.StatusOK, d)
+}
+
+// invitation says how to sign in.
+type invitation struct {
+	SignIn   SignIn `json:"signIn"`
+	Provider string `json:"provider,omitempty"` // the identity provider, by the name people know it by
+	Problem  string `json:"problem,omitempty"`  // why signing in there did not go well, or came to its end
+}
+
+func (p *Page) askToSignIn(w http.ResponseWriter, problem string) {
+	in := invitation{SignIn: p.o.SignIn, Problem: problem}
+	if p.o.Provider != nil {
+		in.Provider = oidc.Name(p.o.Provider.Issuer())
+	}
+	writeJSON(w, http.StatusUnauthorized, in)
 }
 
 // signIn makes a session for whoever comes by a link that nobody has used.
@@ -93,6 +119,9 @@ func (p *Page) first() string {
 }
 
 func (p *Page) howToSignIn() string {
+	if p.o.Provider != nil {
+		return "open the page and sign in with a bearer token, or at " + oidc.Name(p.o.Provider.Issuer())
+	}
 	if p.o.SignIn == ByToken {
 		return "open the page and sign in with a bearer token"
 	}
@@ -106,14 +135,13 @@ func (p *Page) signOn(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, http.StatusBadRequest, "sign in: "+err.Error())
 		return
 	}
-	select {
-	case p.checks <- struct{}{}:
-		defer func() { <-p.checks }()
-	default:
+	done, ok := p.check()
+	if !ok {
 		w.Header().Set("Retry-After", "1")
 		writeStatus(w, http.StatusTooManyRequests, "too many sign-ins at the same time: try again in a moment")
 		return
 	}
+	defer done()
 	about, refusal := p.identify(r, token)
 	switch {
 	case refusal != nil && refusal.Code == http.StatusUnauthorized:

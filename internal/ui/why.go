@@ -31,7 +31,7 @@ const (
 // what the one who has signed in may look at.
 func (p *Page) why(w http.ResponseWriter, r *http.Request) {
 	ownOfData(w.Header())
-	who, done := p.signedIn(w, r)
+	who, token, done := p.signedIn(w, r)
 	defer done()
 	if who == nil {
 		return
@@ -48,7 +48,7 @@ func (p *Page) why(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), whyPatience)
 	defer cancel()
 	defer context.AfterFunc(who.ended, cancel)()
-	facts, err := p.facts(r.WithContext(ctx), who.token, namespace, kind, name)
+	facts, err := p.facts(r.WithContext(ctx), token, namespace, kind, name)
 	var refusal apierrors.APIStatus
 	var missing *gather.Missing
 	switch {

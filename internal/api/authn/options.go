@@ -46,7 +46,13 @@ type OIDC struct {
 	RequiredClaims map[string]string
 	CAFile         string
 	SigningAlgs    []string
+	// SecretFile has the secret of the client that ClientID names, by which the page signs people in at the provider;
+	// "": it is a public client.
+	SecretFile string
 }
+
+// Client is what the page is at the OpenID Connect provider of the flags.
+type Client struct{ Issuer, ID, Secret, CA string }
 
 // Completed are Options that were checked and read.
 type Completed struct {
@@ -54,6 +60,16 @@ type Completed struct {
 	jwt        []apiserver.JWTAuthenticator
 	anonymous  *apiserver.AnonymousAuthConfig // nil: nobody
 	algorithms []string
+	secret     string // of SecretFile
+}
+
+// Client is what the page is at the provider of the flags; nil: there is none. Of the providers of a configuration file
+// nobody knows by which client people sign in.
+func (s Completed) Client() *Client {
+	if s.OIDC.IssuerURL == "" || len(s.jwt) == 0 {
+		return nil
+	}
+	return &Client{s.OIDC.IssuerURL, s.OIDC.ClientID, s.secret, s.jwt[0].Issuer.CertificateAuthority}
 }
 
 // Validate checks what can be checked without asking anybody; files that are named are read.
@@ -74,7 +90,7 @@ func (a Options) Complete() (s Completed, err error) {
 	if a.Anonymous {
 		s.anonymous = &apiserver.AnonymousAuthConfig{Enabled: true}
 	}
-	errs := []error{checkIssuers(s.AccountIssuers, a.AccountJWKSURI)}
+	errs := []error{checkIssuers(s.AccountIssuers, a.AccountJWKSURI), s.readSecret()}
 	switch {
 	case a.ConfigFile != "":
 		errs = append(errs, s.readConfig())
@@ -168,6 +184,24 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 			apiserver.ClaimValidationRule{Claim: name, RequiredValue: value})
 	}
 	return jwt, nil
+}
+
+// readSecret reads SecretFile.
+func (s *Completed) readSecret() error {
+	if s.OIDC.SecretFile == "" {
+		return nil
+	}
+	data, err := os.ReadFile(s.OIDC.SecretFile)
+	if err != nil {
+		return fmt.Errorf("--ui-oidc-client-secret-file: %w", err)
+	}
+	if s.secret = strings.TrimSpace(string(data)); s.secret == "" {
+		return fmt.Errorf("--ui-oidc-client-secret-file: %s is empty", s.OIDC.SecretFile)
+	}
+	if s.OIDC.IssuerURL == "" || s.OIDC.ClientID == "" {
+		return errors.New("--ui-oidc-client-secret-file needs --oidc-issuer-url and --oidc-client-id, whose secret it is")
+	}
+	return nil
 }
 
 // readConfig reads ConfigFile, strictly.

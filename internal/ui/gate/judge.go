@@ -88,7 +88,7 @@ func (s Served) Judge(r Request) *Refusal {
 // methods are those of a part; the Kubernetes API judges its own.
 func (s Served) methods(p Part) []string {
 	switch {
-	case p == SignIn:
+	case p == SignIn || p == Leave || p == Return:
 		return []string{"GET"}
 	case p == Session && s.SignOn:
 		return []string{"GET", "HEAD", "POST", "DELETE"}
@@ -102,9 +102,10 @@ func reads(method string) bool { return method == "GET" || method == "HEAD" }
 
 // fromElsewhere refuses what another page has a browser send, or what a browser is to use as anything but data.
 func fromElsewhere(part Part, r Request) *Refusal {
-	// A link in a letter or another page may lead here: what a browser shows then is the page itself.
+	// A link in a letter or another page may lead here: what a browser shows then is the page itself. An identity
+	// provider sends people back.
 	followed := reads(r.Method) && r.FetchMode == "navigate" && r.FetchDest == "document" &&
-		(part == Document || part == SignIn)
+		(part == Document || part == SignIn || part == Return)
 	switch r.FetchSite {
 	case "", "same-origin", "none":
 	default:

@@ -69,16 +69,29 @@ func TestJudge(t *testing.T) {
 		"the session read elsewhere": {loopback, func(r *Request) { r.Path, r.FetchSite = "/ui/session", "same-site" }, Forbidden, "another page"},
 		"a file":                     {loopback, func(r *Request) { r.Path, r.FetchDest = "/ui/assets/a.js", "script" }, 0, ""},
 		"a file elsewhere":           {loopback, func(r *Request) { r.Path, r.FetchSite = "/ui/assets/a.js", "cross-site" }, Forbidden, "another page"},
-		"why":                        {loopback, func(r *Request) { r.Path = "/ui/why" }, 0, ""},
-		"why, as a script":           {loopback, func(r *Request) { r.Path, r.FetchDest = "/ui/why", "script" }, Forbidden, "cannot be used as script"},
-		"why, elsewhere":             {loopback, func(r *Request) { r.Path, r.FetchSite = "/ui/why", "cross-site" }, Forbidden, "another page"},
-		"why, changed":               {loopback, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/why", "1" }, MethodNotAllowed, "takes GET, HEAD"},
-		"HEAD of a link":             {loopback, func(r *Request) { r.Method, r.Path = "HEAD", "/ui/sign-in" }, MethodNotAllowed, "takes GET, not HEAD"},
-		"POST of a view":             {loopback, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/pods", "1" }, MethodNotAllowed, "takes GET, HEAD"},
-		"a token where links are":    {loopback, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/session", "1" }, MethodNotAllowed, "DELETE, not POST"},
-		"a token":                    {server, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/session", "1" }, 0, ""},
-		"a token of another page":    {server, func(r *Request) { r.Method, r.Path = "POST", "/ui/session" }, Forbidden, "X-Wherry-Page"},
-		"not a path of the page":     {loopback, func(r *Request) { r.Path = "/api/v1/pods" }, NotFound, "those begin with /ui/"},
+		"back from the provider": {server, func(r *Request) {
+			r.Path, r.FetchSite, r.FetchMode, r.FetchDest = "/ui/oidc/callback", "cross-site", "navigate", "document"
+		}, 0, ""},
+		"back from it in a frame": {server, func(r *Request) {
+			r.Path, r.FetchSite, r.FetchMode, r.FetchDest = "/ui/oidc/callback", "cross-site", "navigate", "iframe"
+		}, Forbidden, "another page"},
+		"to the provider": {server, func(r *Request) {
+			r.Path, r.FetchMode, r.FetchDest = "/ui/oidc/start", "navigate", "document"
+		}, 0, ""},
+		"to the provider, led by another page": {server, func(r *Request) {
+			r.Path, r.FetchSite, r.FetchMode, r.FetchDest = "/ui/oidc/start", "cross-site", "navigate", "document"
+		}, Forbidden, "another page"},
+		"a form back from the provider": {server, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/oidc/callback", "1" }, MethodNotAllowed, "takes GET"},
+		"why":                           {loopback, func(r *Request) { r.Path = "/ui/why" }, 0, ""},
+		"why, as a script":              {loopback, func(r *Request) { r.Path, r.FetchDest = "/ui/why", "script" }, Forbidden, "cannot be used as script"},
+		"why, elsewhere":                {loopback, func(r *Request) { r.Path, r.FetchSite = "/ui/why", "cross-site" }, Forbidden, "another page"},
+		"why, changed":                  {loopback, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/why", "1" }, MethodNotAllowed, "takes GET, HEAD"},
+		"HEAD of a link":                {loopback, func(r *Request) { r.Method, r.Path = "HEAD", "/ui/sign-in" }, MethodNotAllowed, "takes GET, not HEAD"},
+		"POST of a view":                {loopback, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/pods", "1" }, MethodNotAllowed, "takes GET, HEAD"},
+		"a token where links are":       {loopback, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/session", "1" }, MethodNotAllowed, "DELETE, not POST"},
+		"a token":                       {server, func(r *Request) { r.Method, r.Path, r.PageHeader = "POST", "/ui/session", "1" }, 0, ""},
+		"a token of another page":       {server, func(r *Request) { r.Method, r.Path = "POST", "/ui/session" }, Forbidden, "X-Wherry-Page"},
+		"not a path of the page":        {loopback, func(r *Request) { r.Path = "/api/v1/pods" }, NotFound, "those begin with /ui/"},
 		"the server's name": {server, func(r *Request) {
 			r.Host, r.TLS, r.Origin = "BOX.example.org:6443", true, "https://box.example.org:6443"
 		}, 0, ""},

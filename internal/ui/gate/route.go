@@ -18,6 +18,8 @@ const (
 	Asset    Part = "asset"    // a file of its build
 	SignIn   Part = "sign-in"  // where one-time links lead
 	Session  Part = "session"  // who is signed in
+	Leave    Part = "leave"    // from where one is sent to the identity provider
+	Return   Part = "return"   // where one comes back from it
 	API      Part = "api"      // the Kubernetes API
 	Why      Part = "why"      // why a pod is not well
 )
@@ -28,6 +30,8 @@ const (
 	signIn  = Prefix + "sign-in"
 	session = Prefix + "session"
 	why     = Prefix + "why"
+	leave   = Prefix + "oidc/start"
+	back    = Prefix + "oidc/callback"
 )
 
 // Route says which part a path means; "" for one that is not the page's.
@@ -39,6 +43,10 @@ func Route(path string) Part {
 		return Session
 	case path == why:
 		return Why
+	case path == leave:
+		return Leave
+	case path == back:
+		return Return
 	case path == k8s || strings.HasPrefix(path, k8s+"/"):
 		return API
 	case strings.HasPrefix(path, assets):

@@ -17,8 +17,15 @@ export interface Session {
 /** SignIn is how one gets in: by a link that a command prints, or with a token. */
 export type SignIn = "link" | "token";
 
+/** Invitation is how to sign in, at which identity provider beside, and what came of that the last time. */
+export interface Invitation {
+  signIn: SignIn;
+  provider?: string;
+  problem?: string;
+}
+
 /** Known is the answer to who is there. */
-export type Known = { session: Session } | { signIn: SignIn } | { problem: string };
+export type Known = { session: Session } | Invitation | { away: string };
 
 /** whoIsThere asks. */
 export async function whoIsThere(): Promise<Known> {
@@ -27,11 +34,15 @@ export async function whoIsThere(): Promise<Known> {
     return { session: (await response.json()) as Session };
   } catch (error) {
     if (error instanceof ApiError && error.code === 401) {
-      const how = (error.status ?? parsed(error.message)) as { signIn?: SignIn } | undefined;
-      return { signIn: how?.signIn === "token" ? "token" : "link" };
+      const how = (error.status ?? parsed(error.message)) as Partial<Invitation> | undefined;
+      return { signIn: how?.signIn === "token" ? "token" : "link", provider: words(how?.provider), problem: words(how?.problem) };
     }
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { away: error instanceof Error ? error.message : String(error) };
   }
+}
+
+function words(value: unknown): string | undefined {
+  return typeof value === "string" && value ? value : undefined;
 }
 
 function parsed(text: string): unknown {
@@ -49,6 +60,11 @@ export async function signInWith(token: string): Promise<void> {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ token }),
   });
+}
+
+/** providerHref leads to the identity provider, and from there back to a view. */
+export function providerHref(to: string): string {
+  return "/ui/oidc/start?" + new URLSearchParams({ to });
 }
 
 /** signOut ends the session. */

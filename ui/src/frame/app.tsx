@@ -44,7 +44,7 @@ export function App() {
     };
   }, []);
   // A server that is away when the page opens is asked again until it is there.
-  const away = known !== null && "problem" in known;
+  const away = known !== null && "away" in known;
   useEffect(() => {
     if (!away) {
       return;
@@ -55,16 +55,16 @@ export function App() {
   if (!known) {
     return <header class="top"><span class="brand">Wherry</span></header>;
   }
-  if ("problem" in known) {
+  if ("away" in known) {
     return (
       <main class="alone">
         <h1>Wherry</h1>
-        <p role="status">Not connected; trying again: {known.problem}</p>
+        <p role="status">Not connected; trying again: {known.away}</p>
       </main>
     );
   }
   if (!("session" in known)) {
-    return <SignIn how={known.signIn} done={ask} />;
+    return <SignIn how={known} done={ask} />;
   }
   return (
     <Page.Provider value={{ session: known.session, stores, sessions, figures }}>

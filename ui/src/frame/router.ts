@@ -67,7 +67,7 @@ export function followLinks(): () => void {
     if (elsewhere || link.hash) {
       return;
     }
-    if (link.pathname.startsWith(base) && !link.pathname.startsWith(base + "k8s/")) {
+    if (link.pathname.startsWith(base) && !link.pathname.startsWith(base + "k8s/") && !link.pathname.startsWith(base + "oidc/")) {
       event.preventDefault();
       go(link.pathname + link.search);
     }

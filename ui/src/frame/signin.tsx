@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { useState } from "preact/hooks";
-import { signInWith, type SignIn as How } from "../api/session";
+import { providerHref, signInWith, type Invitation } from "../api/session";
 
 /** SignIn is what is shown to somebody whom the server does not know. */
-export function SignIn({ how, done }: { how: How; done: () => void }) {
+export function SignIn({ how, done }: { how: Invitation; done: () => void }) {
   return (
     <main class="alone">
       <h1>Wherry</h1>
-      {how === "token" ? <TokenForm done={done} /> : <NewLink retry={done} />}
+      {how.problem && <p role="alert" class="bad">{how.problem}</p>}
+      {how.provider && <Provider name={how.provider} />}
+      {how.signIn === "token" ? <TokenForm done={done} /> : <NewLink retry={done} />}
     </main>
+  );
+}
+
+/** Provider leads to an identity provider; where it leads back to is what was asked for. */
+function Provider({ name }: { name: string }) {
+  return (
+    <>
+      <p><a class="button primary" href={providerHref(location.pathname + location.search)}>Sign in at {name}</a></p>
+      <p class="dim">or</p>
+    </>
   );
 }
 

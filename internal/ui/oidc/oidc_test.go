@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oidc
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/oauth2"
+)
+
+// UI-03: what a provider tells of itself is taken if it is the provider's that was asked, and leads nowhere without TLS.
+func TestDocument(t *testing.T) {
+	const issuer = "https://login.example"
+	good := `{"issuer":"https://login.example","authorization_endpoint":"https://login.example/a","token_endpoint":"https://login.example/t",
+		"revocation_endpoint":"http://login.example/r","scopes_supported":["email","openid","x"]}`
+	d, err := documentOf([]byte(good), issuer)
+	if err != nil || d.Revocation != "" || !slices.Equal(d.scopes(), []string{"openid", "email"}) || !d.inHeader() {
+		t.Errorf("%v: %+v", err, d)
+	}
+	for change, says := range map[[2]string]string{
+		{`"issuer":"https://login.example"`, `"issuer":"https://evil.example"`}: "another issuer",
+		{"https://login.example/t", "http://login.example/t"}:                   "token_endpoint",
+		{"https://login.example/a", "javascript:alert(1)"}:                      "authorization_endpoint",
+		{"{", "["}: "not JSON",
+	} {
+		if _, err := documentOf([]byte(strings.Replace(good, change[0], change[1], 1)), issuer); err == nil ||
+			!strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", change[1], err)
+		}
+	}
+}
+
+func jwt(body string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(body)) + ".x"
+}
+
+// UI-03: of an ID token is read whose it is, and until when; what is none is refused.
+func TestClaims(t *testing.T) {
+	if c, err := claimsOf(jwt(`{"sub":"jane","nonce":"n","exp":1800000000.5}`)); err != nil || c.Subject != "jane" || c.Nonce != "n" ||
+		c.Expires.Unix() != 1800000000 {
+		t.Errorf("%v: %+v", err, c)
+	}
+	for _, bad := range []string{"", "a.b", "a.!.c", jwt("x"), jwt(`{"sub":"jane"}`), jwt(`{"exp":1}`), jwt(`{"sub":"a","exp":1e300}`), jwt(`{"sub":1,"exp":1}`)} {
+		if c, err := claimsOf(bad); err == nil {
+			t.Errorf("%q: %+v", bad, c)
+		}
+	}
+}
+
+// UI-03: no token makes the reading of it fail.
+func FuzzClaims(f *testing.F) {
+	f.Add(`{"sub":"jane","nonce":"n","exp":1800000000}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		if c, err := claimsOf(jwt(body)); err == nil && (c.Subject == "" || c.Expires.IsZero()) {
+			t.Fatalf("%q: %+v", body, c)
+		}
+	})
+}
+
+// UI-04: a provider's words are on one line, draw what they say, and are cut.
+func FuzzLine(f *testing.F) {
+	f.Add("a\nb\x1b[31m\u202e")
+	f.Fuzz(func(t *testing.T, text string) {
+		out := line(text)
+		if strings.ContainsFunc(out, func(r rune) bool { return !unicode.IsPrint(r) }) || len([]rune(out)) > mostWords+2 {
+			t.Fatalf("%q", out)
+		}
+	})
+}
+
+// UI-03: whether a provider has refused, or could not be asked, decides whether it is asked again.
+func TestProblemOf(t *testing.T) {
+	for _, row := range []struct {
+		err     error
+		refused bool
+		says    string
+	}{
+		{&oauth2.RetrieveError{ErrorCode: "invalid_client"}, true, "--ui-oidc-client-secret-file"},
+		{&oauth2.RetrieveError{ErrorCode: "strange\n"}, true, "login.example answers strange"},
+		{errors.New("dial tcp: connection refused"), false, "cannot be asked: dial tcp: connection refused"},
+	} {
+		if p := problemOf("https://login.example", row.err); p.Refused != row.refused || !strings.Contains(p.Words, row.says) {
+			t.Errorf("%v: %+v", row.err, p)
+		}
+	}
+	if problemOf("https://login.example", nil) != nil {
+		t.Error("a problem came of nothing")
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oidctest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Client is the ID of the only client that the provider knows, Secret its secret.
+const (
+	Client = "wherry"
+	Secret = "of-the-page"
+)
+
+// Behaviour is what a provider does otherwise than it should, or may do either way. Its zero value is a good one.
+type Behaviour struct {
+	Refuse  string                   // this error comes back in place of a code
+	Change  func(code string) string // what comes back in place of the code
+	State   string                   // comes back in place of the state
+	Nonce   string                   // is in ID tokens in place of the nonce
+	Life    time.Duration            // how long ID tokens are good; 0: an hour
+	Forever bool                     // there is no token to renew by
+	Subject string                   // whose tokens are renewed, in place of those of who had them
+	Refresh string                   // this error answers who wants to renew
+}
+
+// Provider is an OpenID Connect provider.
+type Provider struct {
+	URL string
+	CA  []byte // PEM, of its certificate
+
+	address string
+	cert    tls.Certificate
+	key     *ecdsa.PrivateKey
+
+	mu      sync.Mutex
+	server  *http.Server
+	acts    Behaviour
+	codes   map[string]*asked // those that have not been used
+	renew   map[string]*asked // by token
+	counted Counts
+}
+
+// Counts are how often something was asked for.
+type Counts struct{ Signed, Renewed, Revoked int }
+
+// asked is what a client has asked for, and for whom.
+type asked struct {
+	user, back, challenge, nonce string
+}
+
+// Start starts a provider on a port of its own.
+func Start() (*Provider, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	made := httptest.NewTLSServer(http.NotFoundHandler()) // which has a certificate for loopback
+	p := &Provider{URL: made.URL, address: made.Listener.Addr().String(), cert: made.TLS.Certificates[0], key: key,
+		CA:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate().Raw}),
+		codes: map[string]*asked{}, renew: map[string]*asked{}}
+	made.Close()
+	return p, p.Up()
+}
+
+// Up has it listen (again).
+func (p *Provider) Up() error {
+	l, err := net.Listen("tcp", p.address)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: p.handler(), ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.cert}, MinVersion: tls.VersionTLS12}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = s
+	go func() { _ = s.ServeTLS(l, "", "") }() // ends with Down
+	return nil
+}
+
+// Down has it listen no more.
+func (p *Provider) Down() error {
+	p.mu.Lock()
+	s := p.server
+	p.server = nil
+	p.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
+}
+
+// Transport reaches the provider as one who trusts it.
+func (p *Provider) Transport() *http.Transport {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(p.CA)
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+}
+
+// Behave has it act otherwise from now on.
+func (p *Provider) Behave(b Behaviour) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acts = b
+}
+
+// Counts are how often something was asked for, and given.
+func (p *Provider) Counts() Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counted
+}
+
+func (p *Provider) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		tell(w, http.StatusOK, map[string]any{
+			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth",
+			"token_endpoint": p.URL + "/token", "revocation_endpoint": p.URL + "/revoke",
+			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
+			"id_token_signing_alg_values_supported": []string{"ES256"}, "code_challenge_methods_supported": []string{"S256"},
+			"scopes_supported": []string{"openid", "email", "offline_access"},
+			"authorization_response_iss_parameter_supported": true})
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		tell(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: p.key.Public(), KeyID: "k1",
+			Algorithm: "ES256", Use: "sig"}}})
+	})
+	mux.HandleFunc("GET /auth", p.ask)
+	mux.HandleFunc("POST /auth", p.answer)
+	mux.HandleFunc("POST /token", p.token)
+	mux.HandleFunc("POST /revoke", p.revoke)
+	return mux
+}

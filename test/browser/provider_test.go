@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"github.com/wherryproject/wherry/internal/ui/oidc/oidctest"
+	"github.com/wherryproject/wherry/test/e2e"
+)
+
+// provider starts an OpenID Connect provider, and a server that knows people by it.
+func provider(t *testing.T) (*oidctest.Provider, *e2e.Space) {
+	t.Helper()
+	if run.skip != "" {
+		t.Skip(run.skip)
+	}
+	p, err := oidctest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	ca, secret := filepath.Join(t.TempDir(), "ca.crt"), filepath.Join(t.TempDir(), "secret")
+	for file, text := range map[string]string{ca: string(p.CA), secret: oidctest.Secret + "\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv := own(t, "--ui", "--oidc-issuer-url", p.URL, "--oidc-client-id", oidctest.Client, "--oidc-username-claim", "email",
+		"--oidc-ca-file", ca, "--oidc-signing-algs", "ES256", "--ui-oidc-client-secret-file", secret)
+	s := srv.Space(t)
+	s.Kubectl("create", "rolebinding", "lookers", "--clusterrole", "view", "--user", "jane@example.com")
+	return p, s
+}
+
+// at goes from the page to the provider, and signs in there.
+func (tab *Tab) at(user string) {
+	tab.T.Helper()
+	tab.Click("Sign in at 127.0.0.1")
+	tab.Until("be at the provider", `document.title === "Provider"`)
+	tab.ClickOn(`document.querySelector("#user")`)
+	tab.Keys(user + "\r")
+}
+
+// UI-02 UI-03: one signs in at the server's OpenID Connect provider, comes back to the view that one wanted, and is who
+// the provider says, with that one's rights; the browser has no token; who signs out is asked again.
+func TestSignInAtProvider(t *testing.T) {
+	p, s := provider(t)
+	s.Create(e2e.NewPod("web", e2e.Sh("echo hello; "+e2e.Idle)))
+	s.WaitReady("web")
+	tab := newTab(t)
+	tab.Expect("status of 40[13]|closed before the connection is established|HTTP Authentication failed|favicon")
+	tab.Go(s.Config.Host + "/ui/pods?namespace=" + s.Namespace)
+	tab.at("jane")
+	tab.Sees("jane@example.com", "web")
+	if at := Get[string](tab, `location.pathname + location.search`); at != "/ui/pods?namespace="+s.Namespace {
+		t.Errorf("one comes back to %s", at)
+	}
+	if kept := Get[string](tab,
+		`document.cookie + " " + JSON.stringify(localStorage) + JSON.stringify(sessionStorage) + location.hash`); kept != " {}{}" {
+		t.Errorf("a script of the page can see %s", kept)
+	}
+	tab.View("pod/logs", s, "web")
+	tab.Sees("hello")
+	tab.Click("Sign out")
+	tab.Sees("Sign in at 127.0.0.1")
+	if n := p.Counts(); n.Signed != 1 || n.Revoked != 1 {
+		t.Errorf("the provider has counted %+v", n)
+	}
+}
+
+// UI-03: what went wrong at the provider is told in words, and signs nobody in: a refusal, another state, another
+// nonce, a code that was used, a token that has ended, and no provider at all.
+func TestSignInAtProviderFails(t *testing.T) {
+	p, s := provider(t)
+	tab := newTab(t)
+	tab.Expect("status of 401|favicon")
+	var mu sync.Mutex
+	var answer string // the last one that the provider sent back
+	if err := chromedp.Listen(tab.ctx, func(event any) {
+		if e, ok := event.(*network.EventRequestWillBeSent); ok && strings.Contains(e.Request.URL, "/ui/oidc/callback?") {
+			mu.Lock()
+			defer mu.Unlock()
+			answer = e.Request.URL
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go(s.Config.Host + "/ui/")
+	for _, row := range []struct {
+		acts oidctest.Behaviour
+		says string
+	}{
+		{oidctest.Behaviour{Refuse: "access_denied"}, `the sign-in was refused or called off (access_denied). It says: "<b>Jane</b> said no"`},
+		{oidctest.Behaviour{State: "another"}, "not that to the last sign-in of this browser (state)"},
+		{oidctest.Behaviour{Nonce: "another"}, "the answer to another sign-in (nonce)"},
+		{oidctest.Behaviour{Change: func(string) string { return "used" }}, "has been used, or is too old: sign in again (invalid_grant)"},
+		{oidctest.Behaviour{Life: -time.Minute}, "the server does not take the ID token of 127.0.0.1"},
+	} {
+		p.Behave(row.acts)
+		tab.at("jane")
+		tab.Until("say "+row.says, `document.querySelector("[role=alert]")?.innerText.includes(`+fmt.Sprintf("%q", row.says)+`)`)
+	}
+	p.Behave(oidctest.Behaviour{})
+	mu.Lock()
+	last := answer
+	mu.Unlock()
+	tab.Go(last) // an answer that came before
+	tab.Until("not take it twice", `document.querySelector("[role=alert]")?.innerText.includes("no sign-in was begun in this browser")`)
+	if err := p.Down(); err != nil {
+		t.Fatal(err)
+	}
+	// What a provider tells of itself is remembered for some minutes: then it is the browser that cannot reach it, or
+	// the server that cannot ask for the token.
+	tab.Click("Sign in at 127.0.0.1")
+	tab.Until("be nowhere", `location.protocol === "chrome-error:"`)
+	if err := p.Up(); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go(s.Config.Host + "/ui/")
+	tab.Click("Sign in at 127.0.0.1")
+	tab.Until("be at the provider", `document.title === "Provider"`)
+	tab.ClickOn(`document.querySelector("#user")`)
+	tab.Keys("jane\r")
+	tab.Sees("jane@example.com")
+}
+
+// UI-03 UI-05: a session is renewed under an open page; when the provider renews it no more, it ends with its token, and
+// the page says why.
+func TestProviderRenews(t *testing.T) {
+	p, s := provider(t)
+	p.Behave(oidctest.Behaviour{Life: 20 * time.Second}) // less than a minute: each request asks for the next token
+	tab := newTab(t)
+	tab.Expect("status of 40[13]|closed before the connection is established|HTTP Authentication failed|favicon")
+	tab.Go(s.Config.Host + "/ui/pods?namespace=" + s.Namespace)
+	tab.at("jane")
+	tab.Sees("jane@example.com", "There are no pods here.")
+	if n := p.Counts(); n.Renewed == 0 {
+		t.Errorf("the provider has counted %+v", n)
+	}
+	p.Behave(oidctest.Behaviour{Refresh: "invalid_grant"})
+	if _, err := chromedp.Run(tab.ctx, chromedp.Evaluate[bool](`new Promise((done) => {
+		const look = () => fetch("/ui/k8s/version").then((r) => r.status === 401 ? done(true) : setTimeout(look, 500));
+		look();
+	})`, chromedp.EvalAwaitPromise)); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go("/ui/services")
+	tab.Sees("Sign in at 127.0.0.1", "your sign-in could not be renewed")
+}
