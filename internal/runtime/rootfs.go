@@ -79,6 +79,41 @@ func (f *Files) MountRoot(at string, writable bool) error {
 	return nil
 }
 
+// HasImage reports whether the image's own files can be told apart from what the container wrote: an overlay has them in
+// layers of their own.
+func (f *Files) HasImage() bool { return imageOnly(f.layers) != nil }
+
+// MountImage mounts the files of the container's image, as they were before it wrote, at a folder, read-only. They can
+// be mounted any number of times, beside the container too.
+func (f *Files) MountImage(at string) error {
+	if err := mount.All(imageOnly(f.layers), at); err != nil {
+		return fmt.Errorf("mounting the layers of a container's image: %w", err)
+	}
+	return nil
+}
+
+// imageOnly are a container's layers without the one that it writes to; nil if that cannot be told apart. The kernel
+// makes no overlay of one layer alone: that is bound.
+func imageOnly(layers []mount.Mount) []mount.Mount {
+	if len(layers) != 1 || layers[0].Type != "overlay" {
+		return nil
+	}
+	options := without(layers[0].Options, "rw", "ro", "upperdir=", "workdir=", "index=", "lowerdir=")
+	for _, o := range layers[0].Options {
+		lower, ok := strings.CutPrefix(o, "lowerdir=")
+		switch {
+		case !ok:
+		case !strings.Contains(lower, ":") && len(options) == len(without(options, "uidmap=", "gidmap=")):
+			return []mount.Mount{{Type: "bind", Source: lower, Options: []string{"rbind", "ro"}}}
+		case !strings.Contains(lower, ":"):
+			return nil // its owners are seen otherwise, which a plain bind does not do
+		default:
+			return []mount.Mount{{Type: "overlay", Source: layers[0].Source, Options: append(options, o, "ro")}}
+		}
+	}
+	return nil
+}
+
 // parseSpec takes from a container's OCI specification what Files needs.
 func parseSpec(text []byte) (*Files, error) {
 	var spec specs.Spec

@@ -56,3 +56,24 @@ func TestReadOnlyLayers(t *testing.T) {
 		})
 	}
 }
+
+// TestImageOnly: UI-06: the image's own files are an overlay's lower layers, a single one of which is bound; where they
+// cannot be told apart, or would have other owners, there are none.
+func TestImageOnly(t *testing.T) {
+	overlay := func(options ...string) []mount.Mount {
+		return []mount.Mount{{Type: "overlay", Source: "overlay", Options: options}}
+	}
+	for name, c := range map[string]struct{ in, want []mount.Mount }{
+		"two layers": {overlay("index=off", "workdir=/w", "upperdir=/u", "lowerdir=/b:/a"), overlay("lowerdir=/b:/a", "ro")},
+		"one layer": {overlay("workdir=/w", "upperdir=/u", "lowerdir=/a"),
+			[]mount.Mount{{Type: "bind", Source: "/a", Options: []string{"rbind", "ro"}}}},
+		"other owners":           {overlay("uidmap=0:1:2", "upperdir=/u", "lowerdir=/b:/a"), overlay("uidmap=0:1:2", "lowerdir=/b:/a", "ro")},
+		"one, with other owners": {overlay("uidmap=0:1:2", "upperdir=/u", "lowerdir=/a"), nil},
+		"no overlay":             {[]mount.Mount{{Type: "bind", Source: "/a"}}, nil},
+		"no layers":              {nil, nil},
+	} {
+		if got := imageOnly(c.in); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

@@ -116,6 +116,9 @@ func (r imageRuntime) Files(ctx context.Context, id string) (imageexec.Files, er
 	}
 	out := imageexec.Files{Root: f.Root, RootMounted: f.RootMounted, MountRoot: f.MountRoot,
 		ReadOnlyRoot: f.ReadOnlyRoot, Env: f.Env}
+	if f.HasImage() {
+		out.MountImage = f.MountImage
+	}
 	for _, b := range f.Binds {
 		out.Binds = append(out.Binds, imageexec.Bind(b))
 	}

@@ -105,6 +105,40 @@ func TestFiles(t *testing.T) {
 		`document.querySelector(".diff")?.innerText.includes("- port=81\n+ port=80")`)
 }
 
+// UI-06 UI-08: what a container has deleted of its image's is told, of one that runs and of one that has ended; the
+// image's own version can be looked at, fetched, and compared with the container's.
+func TestFilesOfTheImage(t *testing.T) {
+	s := space(t)
+	script := "rm /etc/group; echo changed >> /etc/passwd; mkdir -p /srv; echo new > /srv/new; "
+	s.Create(e2e.Never("web", e2e.Named("app", e2e.Sh(script+e2e.Idle)), e2e.Named("dead", e2e.Sh(script+"exit 1"))))
+	s.Wait("web", "have lost a container", func(p *corev1.Pod) bool { return e2e.Ended(p, "dead") != nil })
+	s.Kubectl("exec", "web", "-c", "app", "--", "sh", "-c", "until [ -e /srv/new ]; do usleep 50000; done")
+	tab := open(t, s)
+	for _, container := range []string{"app", "dead"} {
+		tab.View("pod/files", s, "web", "container", container, "path", "/", "show", "changed")
+		tab.Sees("looked at", "srv/new", "deleted file", "etc/group")
+		tab.Click("etc/group")
+		tab.Sees("the files of the image of " + container)
+		tab.Until("show what the image has", `document.querySelector(".file-text")?.innerText.includes("root:x:0")`)
+		if command := tab.Text(".files .command code"); !strings.HasSuffix(command, "/c/.wherry/"+container+"/image/etc/group") {
+			t.Errorf("it names the command %q", command)
+		}
+		tab.View("pod/files", s, "web", "container", container, "path", "/etc", "with", container+"@image")
+		tab.Sees("only in the image of "+container, "group")
+		tab.Click("passwd")
+		tab.Until("show the lines that differ", `document.querySelector(".diff")?.innerText.includes("- changed")`)
+	}
+	tab.View("pod/files", s, "web", "container", "dead@image", "path", "/etc")
+	tab.Sees("group")
+	folder, done := tab.downloads()
+	tab.View("pod/files", s, "web", "container", "dead@image", "path", "/etc/group", "file", "1")
+	tab.Until("show it", `document.querySelector(".file-text")?.innerText.includes("root:x:0")`)
+	tab.Click("Download")
+	if text := tab.downloaded(done, filepath.Join(folder, "group")); !strings.Contains(text, "root:x:0") {
+		t.Errorf("group has come as %q", text)
+	}
+}
+
 // UI-06: a file is written into a container, after the page has asked where it takes another's place.
 func TestUpload(t *testing.T) {
 	s := space(t)

@@ -206,7 +206,7 @@ func Get[T any](tab *Tab, expression string) T {
 func (tab *Tab) Sees(texts ...string) {
 	tab.T.Helper()
 	for _, text := range texts {
-		tab.Until("show "+text, fmt.Sprintf("document.body.innerText.includes(%q)", text))
+		tab.Until("show "+text, fmt.Sprintf("document.body?.innerText.includes(%q)", text))
 	}
 }
 

@@ -100,6 +100,8 @@ test("the command shows the same", () => {
   expect(commandFor({ ...at, path: "/", other: "dead" }).slice(-4)).toEqual(["diff", "-rq", "/c/app", "/c/dead"]);
   expect(commandFor({ ...at, show: "changed", startedAt: "2026-11-29T15:00:00Z" }, Date.parse("2026-11-29T15:01:30Z")).slice(-2)).toEqual(["-cmin", "-2"]);
   expect(commandFor({ ...at, show: "changed" }).at(-1)).toBe("-1");
+  expect(commandFor({ ...at, container: "app@image", isFile: true }).slice(-2)).toEqual(["cat", "/c/.wherry/app/image/etc/a b"]);
+  expect(commandFor({ ...at, other: "app@image" }).slice(-2)).toEqual(["/c/app/etc/a b", "/c/.wherry/app/image/etc/a b"]);
 });
 
 test("a talk is an image exec without a terminal, which writes only if it is to", () => {

@@ -22,6 +22,7 @@ type Files struct {
 	Root         string // where its root filesystem is mounted while RootMounted says so
 	RootMounted  func() bool
 	MountRoot    func(at string, writable bool) error // mounts the root filesystem of one that has ended
+	MountImage   func(at string) error                // mounts the image's own files, read-only; nil: nobody can
 	ReadOnlyRoot bool                                 // for itself
 	Binds        []Bind                               // in the order they were mounted in
 	Env          []string
@@ -39,7 +40,7 @@ type Bind struct {
 //
 //	hosts                 its hosts file
 //	c/<container>         a container's files
-//	c/.wherry/<container> what is known of it
+//	c/.wherry/<container> what is known of it, and in image the files of its image
 type tree struct{ dir string }
 
 // makeBase makes the folder of all sessions: what is mounted in it comes into no other mount namespace, so that it can
@@ -114,6 +115,11 @@ func (t *tree) show(ctx context.Context, name string, f Files, writable bool) (n
 		return nil, err
 	}
 	defer root.Close()
+	if f.MountImage != nil {
+		if err := t.showImage(name, f); err != nil {
+			notes = append(notes, fmt.Sprintf("container %s: the files of its image are not shown: %v", name, err))
+		}
+	}
 	tries := mountfd.MostTries
 	for _, b := range f.Binds {
 		if ofKernel(b.At) {
@@ -147,6 +153,18 @@ func (t *tree) showRoot(at string, f Files, writable bool) error {
 		}
 	}
 	return f.MountRoot(at, writable)
+}
+
+// showImage shows the files of a container's image, as they were before the container wrote.
+func (t *tree) showImage(name string, f Files) error {
+	at := filepath.Join(t.known(name), "image")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	if err := f.MountImage(at); err != nil {
+		return errors.Join(err, os.Remove(at))
+	}
+	return nil
 }
 
 // errGone is what bindInto returns when there is nothing to bind.

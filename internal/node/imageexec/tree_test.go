@@ -233,3 +233,32 @@ func TestRemoveTree(t *testing.T) {
 	}
 	y.must(os.RemoveAll(tree.dir))
 }
+
+// TestTreeOfTheImage: UI-06: the files of a container's image are beside what is known of the container; that they cannot
+// be had is noted, and keeps nothing else away.
+func TestTreeOfTheImage(t *testing.T) {
+	y := newYard(t)
+	y.file("root/etc/name", "the container's")
+	y.file("image/etc/name", "the image's")
+	f := y.files()
+	f.MountImage = func(at string) error {
+		return unix.Mount(filepath.Join(y.node, "image"), at, "", unix.MS_BIND, "")
+	}
+	tree := y.tree("s")
+	_, err := tree.show(t.Context(), "main", f, false)
+	y.must(err)
+	y.reads(filepath.Join(tree.known("main"), "image/etc/name"), "the image's")
+	y.reads(filepath.Join(tree.files(), "main/etc/name"), "the container's")
+
+	f.MountImage = func(string) error { return errors.New("no layers") }
+	tree = y.tree("none")
+	notes, err := tree.show(t.Context(), "main", f, false)
+	y.must(err)
+	if len(notes) != 1 || !strings.Contains(notes[0], "the files of its image are not shown: no layers") {
+		t.Errorf("notes: %q", notes)
+	}
+	y.reads(filepath.Join(tree.files(), "main/etc/name"), "the container's")
+	if _, err := os.Stat(filepath.Join(tree.known("main"), "image")); !os.IsNotExist(err) {
+		t.Errorf("an empty folder for an image that is left out: %v", err)
+	}
+}

@@ -20,7 +20,7 @@ import (
 // any bytes, and JSON has only text.
 type question struct {
 	Do   string    `json:"do"`             // a key of [answers]
-	Root string    `json:"root"`           // a folder below the base: a container
+	Root string    `json:"root"`           // a folder below the base: a container, or with @image behind it its image
 	Path string    `json:"path"`           // in the root
 	With *other    `json:"with,omitempty"` // compare: what with
 	From int64     `json:"from,omitempty"` // read: the first byte
@@ -165,16 +165,27 @@ func escape(name string) string {
 	return strings.Join(parts, "/")
 }
 
+// ofImage behind a container's name means the files of its image.
+const ofImage = "@image"
+
+// folderOf is where the files of a root are.
+func (l *looker) folderOf(name string) string {
+	if container, image := strings.CutSuffix(name, ofImage); image {
+		return path.Join(l.base, ".wherry", container, "image")
+	}
+	return path.Join(l.base, name)
+}
+
 // within opens the root of a container and reads the path in it.
 func (l *looker) within(name, at string) (*root, string, error) {
-	if name == "" || name != path.Base(name) || name == "." || name == ".." || name[0] == '.' {
+	if name == "" || name == ofImage || name != path.Base(name) || name == "." || name == ".." || name[0] == '.' {
 		return nil, "", fmt.Errorf("%q is not the name of a container", name)
 	}
 	where, err := unescape(at)
 	if err != nil {
 		return nil, "", err
 	}
-	r, kept, err := openBeneath(path.Join(l.base, name))
+	r, kept, err := openBeneath(l.folderOf(name))
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("container %s: its files are not here: %w", name, err)

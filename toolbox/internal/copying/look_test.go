@@ -301,6 +301,51 @@ func TestLookChanged(t *testing.T) {
 	}
 }
 
+// UI-06: what of the image's is gone from a container is told, wherever it was, and once: a file, a folder as a whole, and
+// what was in a folder that was made anew; the image's own version is there to be listed and read, and not to be written.
+func TestLookGone(t *testing.T) {
+	base, root := world(t)
+	image := filepath.Join(base, ".wherry", "root", "image")
+	since := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339Nano)
+	for _, dir := range []string{"etc", "data/sub", "old/deep", "usr/bin"} {
+		if err := errorsOf(os.MkdirAll(filepath.Join(image, dir), 0o755), os.WriteFile(filepath.Join(image, dir, "was"),
+			[]byte("the image's"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errorsOf(os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755), os.WriteFile(filepath.Join(root, "usr/bin/was"), nil, 0o644),
+		os.WriteFile(filepath.Join(root, "usr/bin/new"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	gone, known := map[string]bool{}, map[string]bool{}
+	for _, e := range askLook(t, base, `{"do":"changed","root":"root","path":"/","since":"`+since+`"}`)[0].Files {
+		gone[e.Name], known[e.Name] = e.Gone, e.Image
+	}
+	for name, want := range map[string]bool{"etc/was": true, "data/sub/was": true, "old": true, "usr/bin/was": false, "usr/bin/new": false} {
+		if is, told := gone[name]; !told || is != want {
+			t.Errorf("%s: gone %t, told %t", name, is, told)
+		}
+	}
+	if _, told := gone["old/deep"]; told || !known["usr/bin/was"] || known["usr/bin/new"] {
+		t.Errorf("%v, %v", gone, known)
+	}
+	if a := askLook(t, base, `{"do":"read","root":"root@image","path":"/old/deep/was"}`); string(a[0].Data) != "the image's" {
+		t.Errorf("%+v", a)
+	}
+	if a := askLook(t, base, `{"do":"list","root":"root@image","path":"/old"}`); strings.Join(names(a[0].Files), ", ") != "d deep" {
+		t.Errorf("%+v", a)
+	}
+	for _, q := range []string{`{"do":"put","root":"root@image","path":"/etc","name":"x","size":0}`, `{"do":"list","root":"@image","path":"/"}`,
+		`{"do":"list","root":"..@image","path":"/"}`, `{"do":"list","root":"other@image","path":"/"}`} {
+		if a := askLook(t, base, q); a[0].Error == "" {
+			t.Errorf("%s: %+v", q, a)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(image, "etc/x")); !os.IsNotExist(err) {
+		t.Errorf("a file was written into the image: %v", err)
+	}
+}
+
 func errorsOf(all ...error) error {
 	for _, err := range all {
 		if err != nil {

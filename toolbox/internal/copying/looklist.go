@@ -33,6 +33,8 @@ type entry struct {
 	Folder  bool      `json:"folder,omitempty"` // it is a folder, or a link that leads to one
 	Kernel  bool      `json:"kernel,omitempty"` // a running container has something of the kernel's in its place
 	Mount   bool      `json:"mount,omitempty"`  // a volume, or a file from outside of the image
+	Image   bool      `json:"image,omitempty"`  // changed: the image has something by this name
+	Gone    bool      `json:"gone,omitempty"`   // changed: the container has not, any more; this is the image's
 
 	device, inode uint64
 }

@@ -157,6 +157,9 @@ func (l *looker) put(q question) (a answer, err error) {
 	if err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return a, fmt.Errorf("%q is not a file's name", q.Name)
 	}
+	if strings.HasSuffix(q.Root, ofImage) {
+		return a, errors.New("the files of an image cannot be written to")
+	}
 	r, at, err := l.within(q.Root, q.Path)
 	if err != nil {
 		return a, err

@@ -81,9 +81,12 @@ type changes struct {
 	found []entry
 }
 
+// noImage is in place of an image's folder that is not there.
+const noImage = -1
+
 // changed tells which files of the root filesystem were written since a time, as the kernel noted it, which no program
-// can set. Volumes are passed over. A folder is told of if it changed and nothing in it that is still there did: then
-// something in it is gone.
+// can set, and which of its image's are gone. Volumes are passed over. Where the image's files are not here, a folder is
+// told of if it changed and nothing in it that is still there did: then something in it is gone.
 func (l *looker) changed(q question) (a answer, err error) {
 	r, at, err := l.within(q.Root, q.Path)
 	if err != nil {
@@ -103,16 +106,27 @@ func (l *looker) changed(q question) (a answer, err error) {
 	defer unix.Close(fd)
 	c := &changes{bounds: newBounds(), since: q.Then.Add(-tick)}
 	where, _ := r.kernels(fd)
-	c.walk(fd, "", path.Join("/", where), 0)
+	image := noImage
+	if of, _, err := l.within(q.Root+ofImage, "/"); err == nil {
+		defer of.close()
+		if image, err = of.open(path.Join("/", where), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+			image = noImage
+		} else {
+			defer unix.Close(image)
+		}
+	}
+	c.walk(fd, image, "", path.Join("/", where), 0)
 	return answer{Files: c.found, More: c.more, Notes: c.list, Visited: c.visited}, nil
 }
 
-// walk goes through an open folder, and reports whether anything in it changed, or may have.
-func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
+// walk goes through an open folder, beside that of the image, and reports whether anything in it changed, or may have.
+func (c *changes) walk(fd, image int, below, where string, deep int) (any bool) {
 	names, more, err := namesIn(fd, mostVisited)
 	if err != nil || more {
 		c.add("%s was not looked at as a whole", where)
 		any = true
+	} else if image != noImage && c.wrote(fd) {
+		any = c.gone(image, names, below, where)
 	}
 	for _, name := range names {
 		if c.over() {
@@ -136,8 +150,9 @@ func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
 		}
 		e.Name = path.Join(below, e.Name)
 		is := e.Changed.After(c.since)
+		e.Image = is && has(image, name)
 		if e.Kind == "d" {
-			inside := c.into(fd, name, e.Name, at, deep)
+			inside := c.into(fd, image, name, e.Name, at, deep)
 			any = any || inside
 			is = is && !inside
 		}
@@ -150,8 +165,54 @@ func (c *changes) walk(fd int, below, where string, deep int) (any bool) {
 	return any
 }
 
+// wrote reports whether a folder has changed.
+func (c *changes) wrote(fd int) bool {
+	var st unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_CTIME, &st)
+	return err != nil || timeOf(st.Ctime).After(c.since)
+}
+
+// gone tells what a folder of the image has by names that that of the container has not, and reports whether there is
+// any.
+func (c *changes) gone(image int, names []string, below, where string) (any bool) {
+	had, more, err := namesIn(image, mostVisited)
+	if err != nil || more {
+		c.add("what is gone from %s was not looked at as a whole", where)
+	}
+	here := make(map[string]bool, len(names))
+	for _, name := range names {
+		here[name] = true
+	}
+	for _, name := range had {
+		if here[name] || hiddenByKernel(path.Join(where, name)) {
+			continue
+		}
+		if c.over() {
+			return true
+		}
+		e, err := entryOf(image, name)
+		if err != nil {
+			c.add("%s was not looked at: %v", path.Join(where, name), err)
+			continue
+		}
+		e.Name, e.Gone, e.Image, any = path.Join(below, e.Name), true, true, true
+		c.told++
+		c.found = append(c.found, e)
+	}
+	return any
+}
+
+// has reports whether an open folder has something by a name.
+func has(image int, name string) bool {
+	if image == noImage {
+		return false
+	}
+	var st unix.Statx_t
+	return unix.Statx(image, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE, &st) == nil
+}
+
 // into is walk for a folder in an open one.
-func (c *changes) into(fd int, name, below, at string, deep int) bool {
+func (c *changes) into(fd, image int, name, below, at string, deep int) bool {
 	if deep >= mostDeep {
 		c.add("%s is too deep: what is in it was not looked at", at)
 		return true
@@ -162,7 +223,14 @@ func (c *changes) into(fd int, name, below, at string, deep int) bool {
 		return true
 	}
 	defer unix.Close(sub)
-	return c.walk(sub, below, at, deep+1)
+	if image != noImage {
+		if image, err = unix.Openat(image, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+			defer unix.Close(image)
+		} else {
+			image = noImage // a folder of the container's own
+		}
+	}
+	return c.walk(sub, image, below, at, deep+1)
 }
 
 // hiddenByKernel reports whether a path is one that a running container has something of the kernel's at.

@@ -19,6 +19,8 @@ export interface Entry {
   folder: boolean; // it is a folder, or a link to one
   kernel: boolean;
   mount: boolean;
+  image: boolean; // the image has something by this name
+  gone: boolean; // the container has it no more: it is the image's
 }
 
 /** Difference is what two folders do not have alike. */
@@ -80,6 +82,7 @@ function entryFrom(value: unknown): Entry {
     name: text(e.name), kind: (/^[fdlpscb]$/.test(kind) ? kind : "f") as Kind, size: number(e.size, 0), mode: number(e.mode, 0) & 0o7777,
     uid: number(e.uid, 0), gid: number(e.gid, 0), time: Date.parse(text(e.time)), changed: Date.parse(text(e.changed)), to: text(e.to),
     folder: e.folder === true, kernel: e.kernel === true, mount: e.mount === true,
+    image: e.image === true, gone: e.gone === true,
   };
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { plain } from "./path";
+import { folderOf, isImage } from "./root";
 import { toolbox } from "./talk";
 
 /** Show is what of a folder is shown: its files, or those that changed. */
@@ -9,7 +10,7 @@ export type Show = "" | "changed";
 interface Looked {
   namespace: string;
   pod: string;
-  container: string;
+  container: string; // or an image's root
   path: string;
   other: string;
   isFile: boolean;
@@ -20,11 +21,14 @@ interface Looked {
 /** commandFor is the command that shows the same. */
 export function commandFor({ namespace, pod, container, path, other, isFile, show, startedAt }: Looked, now = Date.now()): string[] {
   const text = plain(path) ?? "/"; // no command line takes other bytes
-  if (isFile && !other) {
+  if (isFile && !other && !isImage(container)) {
     return ["wherry", "cp", `${namespace}/${pod}:${text}`, ".", "-c", container];
   }
   const exec = ["wherry", "exec", pod, "-n", namespace, "-m", toolbox, "--"];
-  const of = (name: string) => `/c/${name}${text === "/" ? "" : text}`;
+  const of = (root: string) => `${folderOf(root)}${text === "/" ? "" : text}`;
+  if (isFile && !other) {
+    return [...exec, "cat", of(container)];
+  }
   if (other) {
     return [...exec, "diff", isFile ? "-u" : "-rq", of(container), of(other)];
   }

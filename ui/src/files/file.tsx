@@ -7,6 +7,7 @@ import type { Answer, Entry } from "./answer";
 import { contentOf, textOf } from "./content";
 import { diff, rowsOf } from "./diff";
 import { shown } from "./path";
+import { rootWords } from "./root";
 import type { Talk } from "./talk";
 import { useAnswer } from "./use";
 import { modeWords, timeWords } from "./words";
@@ -64,10 +65,10 @@ function Compared({ one, two, names, path }: { one: Answer; two: Answer; names: 
   const [a, b] = [one.data ?? new Uint8Array(), two.data ?? new Uint8Array()];
   const alike = a.length === b.length && a.every((byte, i) => byte === b[i]);
   const cut = one.file!.size > a.length || two.file!.size > b.length;
-  const words = alike ? (cut ? "as far as they were read, both are alike" : "both are alike") : rows ? `− ${names[0]}, + ${names[1]}` : "they differ, and are not text";
+  const words = alike ? (cut ? "as far as they were read, both are alike" : "both are alike") : rows ? `− ${rootWords(names[0])}, + ${rootWords(names[1])}` : "they differ, and are not text";
   return (
     <div class="file">
-      <p class="note" role="status">{shown(path)}: {bytes(one.file!.size)} in {names[0]}, {bytes(two.file!.size)} in {names[1]}; {words}
+      <p class="note" role="status">{shown(path)}: {bytes(one.file!.size)} in {rootWords(names[0])}, {bytes(two.file!.size)} in {rootWords(names[1])}; {words}
         {cut && !alike ? `; only the first ${bytes(mostShown)} of each were compared` : ""}</p>
       {rows && !alike && (
         <pre class="file-text diff" tabIndex={0} aria-label="Differences">

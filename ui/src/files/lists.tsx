@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { Refused } from "../frame/notice";
 import type { Answer, Entry } from "./answer";
 import { join, shown } from "./path";
+import { imageOf, rootWords } from "./root";
 import type { Talk } from "./talk";
 import { useAnswer, type Asked } from "./use";
 import { differenceWords, kindWords, sizeWords, timeWords } from "./words";
@@ -12,20 +13,23 @@ interface Properties {
   talk: Talk;
   root: string;
   path: string;
-  hrefOf: (path: string, entry: Entry, root: string) => string;
+  hrefOf: (path: string, entry: Entry, root: string, other?: string) => string;
 }
 
-/** Changed is what was written in a container's filesystem since its run began. */
+/** Changed is what was written in a container's filesystem since its run began, and which of its image's files are gone. */
 export function Changed({ talk, root, path, hrefOf }: Properties) {
   const asked = useAnswer(talk, { do: "changed", root, path });
   return (
     <Found asked={asked} what="what changed" empty="Nothing was written here since this run began.">
       {(answer) => (
         <>
-          <p class="note">Files below {shown(path)} that were written, or whose mode or owner changed, since this run of {root} began: the image has no others. Volumes are left out.
-            A folder is named where something in it is gone, or it is new and empty.</p>
-          <Table label={`Changed in ${root}`} head={["File", "What", "Size", "When"]} rows={answer.files.map((e) => [
-            <a href={hrefOf(join(path, e.name), e, root)}>{shown(e.name)}</a>, kindWords(e), sizeWords(e), timeWords(e.changed)])} />
+          <p class="note">Files below {shown(path)} that were written, deleted, or whose mode or owner changed, since this run of {root} began: the rest is the image's. Volumes are left out.
+            What is deleted leads to what the image has.</p>
+          <Table label={`Changed in ${root}`} head={["File", "What", "Size", "When", "In the image"]} rows={answer.files.map((e) => [
+            <a href={hrefOf(join(path, e.name), e, e.gone ? imageOf(root) : root)}>{shown(e.name)}</a>,
+            e.gone ? <span class="tone-bad">deleted {kindWords(e)}</span> : kindWords(e), sizeWords(e), e.gone ? "" : timeWords(e.changed),
+            e.gone ? <a href={hrefOf(join(path, e.name), e, imageOf(root))}>what it was</a>
+              : e.image ? <a href={hrefOf(join(path, e.name), e, root, imageOf(root))}>how it differs</a> : <span class="dim">new</span>])} />
         </>
       )}
     </Found>
@@ -38,7 +42,7 @@ export function Compare({ talk, root, path, other, hrefOf }: Properties & { othe
   return (
     <Found asked={asked} what="how they differ" empty={`${shown(path)} is alike in both.`}>
       {(answer) => (
-        <Table label={`Differences of ${root} and ${other}`} head={["File", "How it differs"]} rows={answer.differ.map((d) => [
+        <Table label={`Differences of ${rootWords(root)} and ${rootWords(other)}`} head={["File", "How it differs"]} rows={answer.differ.map((d) => [
           <a href={hrefOf(join(path, d.name), d.one ?? d.two!, d.one ? root : other)}>{shown(d.name)}{(d.one ?? d.two!).kind === "d" ? "/" : ""}</a>,
           differenceWords(d, root, other)])} />
       )}

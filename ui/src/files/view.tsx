@@ -14,6 +14,7 @@ import { FileView } from "./file";
 import { Folder } from "./folder";
 import { Changed, Compare } from "./lists";
 import { clean, crumbs, join, last, parent, shown, typed } from "./path";
+import { containerOf, imageOf, isImage, rootWords } from "./root";
 import { Transfers, Upload, useTransfers } from "./transfers";
 import { useAnswer, useTalk } from "./use";
 
@@ -34,59 +35,62 @@ const shows: [Show, string][] = [["", "Files"], ["changed", "What changed"]];
 function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   const { namespace = "default", name, uid = "" } = pod.metadata;
   const boxes = boxesOf(pod).filter((b) => b.status?.containerID);
-  const container = at.get("container") || (boxes.find((b) => b.kind === "main") ?? boxes[0])?.spec.name || "";
+  const root = at.get("container") || (boxes.find((b) => b.kind === "main") ?? boxes[0])?.spec.name || "";
+  const [container, image] = [containerOf(root), isImage(root)];
   const path = clean(at.get("path") ?? "/");
   const other = at.get("with") ?? "";
   const isFile = at.get("file") === "1";
-  const show: Show = at.get("show") === "changed" && !isFile ? "changed" : "";
+  const show: Show = at.get("show") === "changed" && !isFile && !image ? "changed" : "";
   const [turn, setTurn] = useState(0);
   const place = { namespace, pod: name, container };
   const talk = useTalk(place, uid, turn);
   const transfers = useTransfers(place);
-  const to = (change: Record<string, string | undefined>) => href("pod/files", { namespace, name, container, path: path === "/" ? undefined : path, with: other || undefined, show: show || undefined, file: isFile ? "1" : undefined, ...change });
-  const fileHref = (p: string, e: Entry, root = container) => to({ container: root, path: p, file: e.folder ? undefined : "1", show: undefined, with: root === container ? other || undefined : undefined });
+  const to = (change: Record<string, string | undefined>) => href("pod/files", { namespace, name, container: root, path: path === "/" ? undefined : path, with: other || undefined, show: show || undefined, file: isFile ? "1" : undefined, ...change });
+  const fileHref = (p: string, e: Entry, of = root, beside = of === root ? other : "") => to({ container: of, path: p, file: e.folder ? undefined : "1", show: undefined, with: beside || undefined });
   const running = boxes.find((b) => b.spec.name === container);
-  const list = useAnswer(talk, !isFile && !other && show === "" && container ? { do: "list", root: container, path } : null);
+  const list = useAnswer(talk, !isFile && !other && show === "" && container ? { do: "list", root, path } : null);
   if (!container) {
     return <p class="pad">No container of this pod has run yet: there are no files.</p>;
   }
-  const command = commandFor({ namespace, pod: name, container, path, other, isFile, show, startedAt: running?.status?.state?.running?.startedAt ?? running?.status?.state?.terminated?.startedAt });
+  const command = commandFor({ namespace, pod: name, container: root, path, other, isFile, show, startedAt: running?.status?.state?.running?.startedAt ?? running?.status?.state?.terminated?.startedAt });
   return (
     <section class="files" aria-label="Files">
       <div class="bar">
         <Choice label="Container" value={container} boxes={boxes} set={(c) => go(to({ container: c, with: c === other ? undefined : other || undefined }))} />
-        <Choice label="Compare with" none="nothing" value={other} boxes={boxes.filter((b) => b.spec.name !== container)} set={(c) => go(to({ with: c || undefined, show: undefined }))} />
-        {!isFile && !other && shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s || undefined }))}>{title}</button>)}
+        <Choice label="Compare with" none="nothing" value={other} others={image ? [container] : [imageOf(container)]} boxes={boxes.filter((b) => b.spec.name !== container)} set={(c) => go(to({ with: c || undefined, show: undefined }))} />
+        {!isFile && !other && !image && shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s || undefined }))}>{title}</button>)}
         <button type="button" title="Look anew, also at a run that has begun since" onClick={() => setTurn((n) => n + 1)}>Look again</button>
-        <button type="button" onClick={() => transfers.get(container, path, last(path), !isFile)}>{isFile ? "Download" : "Download folder"}</button>
-        {list.answer && <Upload files={list.answer.files} put={(file, over) => transfers.put(container, path, file, over, () => setTurn((n) => n + 1))} />}
+        <button type="button" onClick={() => transfers.get(root, path, last(path), !isFile)}>{isFile ? "Download" : "Download folder"}</button>
+        {list.answer && !image && <Upload files={list.answer.files} put={(file, over) => transfers.put(container, path, file, over, () => setTurn((n) => n + 1))} />}
         <span class="fill" />
         <Command words={command} />
       </div>
       <Path path={path} to={(p) => to({ path: p, file: undefined })} />
+      {image && <p class="note" role="status">These are the files of the image of {container}, as they were before it wrote. <a href={to({ container, with: undefined })}>Those of {container}</a></p>}
       <WhichRun box={running} talk={talk} turn={turn} anew={() => setTurn((n) => n + 1)} />
       <Transfers list={transfers.list} forget={transfers.forget} />
-      {isFile && <FileView key={path + other} talk={talk} root={container} path={path} other={other} />}
-      {!isFile && other && <Compare talk={talk} root={container} path={path} other={other} hrefOf={fileHref} />}
+      {isFile && <FileView key={root + path + other} talk={talk} root={root} path={path} other={other} />}
+      {!isFile && other && <Compare talk={talk} root={root} path={path} other={other} hrefOf={fileHref} />}
       {!isFile && !other && show === "changed" && <Changed talk={talk} root={container} path={path} hrefOf={fileHref} />}
-      {list.problem && <Refused problem={list.problem} what={`${shown(path)} of ${container} cannot be shown`} />}
+      {list.problem && <Refused problem={list.problem} what={`${shown(path)} of ${rootWords(root)} cannot be shown`} />}
       {list.answer && list.answer.more && <p class="note">{list.answer.more}.</p>}
       {list.answer?.notes.slice(0, 10).map((n) => <p key={n} class="note">{n}</p>)}
       {list.answer && (
         <Folder answer={list.answer} path={path} hrefOf={(e) => fileHref(join(path, e.name), e)} open={(e) => go(fileHref(join(path, e.name), e))}
-          up={() => go(to({ path: parent(path) }))} download={(e) => transfers.get(container, join(path, e.name), e.name, e.folder)} />
+          up={() => go(to({ path: parent(path) }))} download={(e) => transfers.get(root, join(path, e.name), e.name, e.folder)} />
       )}
       {!isFile && !other && show === "" && !list.answer && !list.problem && <p class="pad dim" role="status">Opening the container's files …</p>}
     </section>
   );
 }
 
-function Choice({ label, none, value, boxes, set }: { label: string; none?: string; value: string; boxes: Box[]; set: (name: string) => void }) {
+function Choice({ label, none, value, others = [], boxes, set }: { label: string; none?: string; value: string; others?: string[]; boxes: Box[]; set: (name: string) => void }) {
   const now = useNow();
   return (
     <label class="namespace files-choice"><span>{label}</span>
       <select aria-label={label} value={value} onChange={(e) => set(e.currentTarget.value)}>
         {none && <option value="">{none}</option>}
+        {others.map((root) => <option key={root} value={root}>{rootWords(root)}</option>)}
         {boxes.map((b) => <option key={b.spec.name} value={b.spec.name}>{b.spec.name} ({stateWords(b, now).text})</option>)}
       </select>
     </label>

@@ -2,6 +2,7 @@
 
 import { bytes } from "../machine/quantity";
 import type { Difference, Entry } from "./answer";
+import { rootWords } from "./root";
 
 const kinds = { f: "-", d: "d", l: "l", p: "p", s: "s", c: "c", b: "b" } as const;
 
@@ -40,10 +41,10 @@ export function timeWords(at: number): string {
 /** differenceWords say how a file differs, given what the two sides are called. */
 export function differenceWords(d: Difference, one: string, two: string): string {
   if (!d.two) {
-    return `only in ${one}`;
+    return `only in ${rootWords(one)}`;
   }
   if (!d.one) {
-    return `only in ${two}`;
+    return `only in ${rootWords(two)}`;
   }
   const how = d.how.map((h) => {
     switch (h) {
