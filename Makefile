@@ -181,6 +181,15 @@ test-browser: build ## The page of wherry ui in Chromium, before real servers wi
 	@[ -d ui/node_modules/axe-core ] || ! command -v npm >/dev/null || (cd ui && npm ci --ignore-scripts --no-audit --no-fund --silent) # for the tests that axe-core judges in
 	cd test/browser && SCREENSHOTS=$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS))) go test -count=1 -timeout 30m $(if $(RUN),-v -run '$(RUN)') .
 
+# What of it says most for its time: signing in by a link and every view, the live list, the life of a pod with a sidecar that is started and
+# deleted, and that nothing a pod says is markup. Chromium is not fetched for it (a minute and more on a machine without): where there is none,
+# it says so.
+.PHONY: test-page
+test-page: build ## Four tests of the page in Chromium, where that is installed, which make test runs too (root)
+	@if command -v chromium >/dev/null; then cd test/browser && \
+		../../tools/gotest.sh -count=1 -timeout 15m -run '^(TestSignInByLink|TestListIsLive|TestLifeIsWatched|TestNothingIsMarkup)$$' .; \
+	else echo 'test-page: NOT RUN: chromium is not installed, so the page was not opened in a browser (as root on Debian: tools/setup.sh chromium)'; fi
+
 # cri-dockerd is built of 1,000 packages of another Kubernetes than ours, for one test.
 DOCKER_CRI ?= bin/cri-dockerd
 .PHONY: test-programs

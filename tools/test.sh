@@ -52,6 +52,7 @@ lane() { "$1" || true; : >"$logs/$1.ended"; }
 
 tests() {
 	step unit make $built test-unit
+	step page make $built test-page
 	step end-to-end tools/e2e.sh $(go list ./test/... | grep -vE '/test/(chaos|failpoints|soak)$')
 }
 
