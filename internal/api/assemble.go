@@ -27,6 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
+	"github.com/wherryproject/wherry/internal/api/health"
 	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/schemes"
 	"github.com/wherryproject/wherry/internal/audit"
@@ -125,16 +126,16 @@ func (s *Server) addHooks(c *genericapiserver.Config) {
 	c.DisabledPostStartHooks.Insert("priority-and-fairness-filter", "max-in-flight-filter")
 
 	started := time.Now()
-	addHook(c, hookBootstrap, s.bootstrap)
+	health.AddHook(c, health.Bootstrap, s.bootstrap)
 	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
 		s.served.debugging.record.Late(ctx, started)
 		return nil
 	})
-	addHook(c, hookAggregation, func(ctx context.Context) error {
+	health.AddHook(c, health.Aggregation, func(ctx context.Context) error {
 		return s.served.aggregation.Start(ctx, aggregation.Documents{Plain: s.served.generic.DiscoveryGroupManager,
 			Aggregated: s.served.generic.AggregatedDiscoveryGroupManager})
 	})
-	addHook(c, hookAdmission, func(ctx context.Context) error { return s.judges.admission.Start(ctx) })
+	health.AddHook(c, health.Admission, func(ctx context.Context) error { return s.judges.admission.Start(ctx) })
 }
 
 func (s *Server) addHealth(c *genericapiserver.Config) error {
