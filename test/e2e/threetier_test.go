@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -58,14 +59,16 @@ func TestThreeTierApp(t *testing.T) {
 	k.Kubectl("create", "job", "--from=cronjob/backup", "now")
 	k.Kubectl("wait", "--for=condition=complete", "job/now", "--timeout=60s")
 	k.sql("DROP TABLE notes")
+	stop := k.probing() // at each moment of the restore
 	k.Kubectl("create", "-f", "../../examples/three-tier/restore.yaml")
 	k.shown(page, "first")
+	stop()
 
 	k.Server.Kill() // nobody notices
 	k.shown(page, "first")
 	k.again()
 	add(k, page, "second")
-	stop := k.load("http://" + strings.TrimSpace(k.Kubectl("get", "service", "api", "-o",
+	stop = k.load("http://" + strings.TrimSpace(k.Kubectl("get", "service", "api", "-o",
 		"jsonpath={.spec.clusterIP}").Out) + ":8080/busy?ms=900")
 	k.Kubectl("wait", "hpa/api", "--for=jsonpath={.status.desiredReplicas}=3", "--timeout=120s")
 	stop()
@@ -74,6 +77,33 @@ func TestThreeTierApp(t *testing.T) {
 	k.again()
 	k.shown(page, "first", "second")
 	k.Kubectl("wait", "deployment/api", "--for=jsonpath={.spec.replicas}=1", "--timeout=120s")
+}
+
+// probing does until stop is called, all the time, what the API does every two seconds when its probe asks it: it makes
+// the table if there is none.
+func (k *kit) probing() (stop func()) {
+	done := make(chan error, 1)
+	probe := k.KubectlCommand("exec", "db-0", "--", "sh", "-c", `PGPASSWORD=$POSTGRES_PASSWORD PGOPTIONS="-c client_min_messages=warning" psql -q -h 127.0.0.1 -U notes -c '
+DO $$ BEGIN
+  WHILE to_regclass($q$enough$q$) IS NULL LOOP
+    CREATE TABLE IF NOT EXISTS notes (id serial PRIMARY KEY, text varchar(200) NOT NULL, at timestamptz NOT NULL DEFAULT now());
+    COMMIT;
+    PERFORM pg_sleep(0.001);
+  END LOOP;
+END $$' notes`)
+	go func() {
+		defer probe.cancel()
+		out, err := probe.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		done <- err
+	}()
+	return func() {
+		k.t.Helper()
+		k.sql("CREATE TABLE enough ()")
+		k.must(<-done)
+	}
 }
 
 // sql runs a statement in the database.
