@@ -9,7 +9,7 @@
 // [Take] takes a connection over, with what the client sent before it was asked to. [Wrap] and [Watch] do so on behalf
 // of a library that wants to take it over itself. [Half] makes a wrapper of a connection that can still be closed by
 // halves; [CloseWrite] closes one half, and [End] closes a connection without taking from its peer what that has not
-// read yet.
+// read yet; [Linger] has a library do the same.
 //
 // [Ask] asks another server for an upgrade on a client's behalf; its [Answer] is a refusal, or joins the two. [Socket]
 // is a server's end of a WebSocket whose messages belong to channels, [Inbox] holds what its client has sent too early,

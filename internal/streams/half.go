@@ -4,6 +4,7 @@ package streams
 
 import (
 	"errors"
+	"io"
 	"net"
 	"time"
 )
@@ -42,4 +43,20 @@ func End(c net.Conn, heard <-chan struct{}) error {
 		}
 	}
 	return c.Close()
+}
+
+// Linger is a connection that is closed by [End], for a library that closes at once: what the client says meanwhile is
+// heard and dropped. Its Close returns when the client has closed its side, and by [Lingering] at the latest.
+func Linger(c net.Conn) net.Conn { return lingering{Half{c}} }
+
+type lingering struct{ Half }
+
+// Close implements io.Closer.
+func (l lingering) Close() error {
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		_, _ = io.Copy(io.Discard, l.Conn) // until it is closed, by either
+	}()
+	return End(l.Conn, heard)
 }

@@ -51,8 +51,14 @@ func (h *webSockets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	asked.Close()
 }
 
+// translator is the library's. It closes the client's connection as soon as the command has ended: were there something
+// that it has not read, as the last that somebody typed, the connection would be reset, and with it how the command
+// ended may be lost on its way to the client.
 func (h *webSockets) translator(location *url.URL, transport http.RoundTripper) http.Handler {
-	return proxy.NewStreamTranslatorHandler(location, transport, 0, h.streams)
+	translates := proxy.NewStreamTranslatorHandler(location, transport, 0, h.streams)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		translates.ServeHTTP(streams.Wrap(w, streams.Linger), req)
+	})
 }
 
 // refused is a translator that gets the node's refusal, which is known already, as its answer.
