@@ -3,16 +3,20 @@
 package connect
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/wherryproject/wherry/internal/api/connect/kubelettest"
 )
@@ -20,8 +24,12 @@ import (
 // EC-16: a client that goes on to speak when the command has ended, to a node that speaks only SPDY, learns how it ended, and then that
 // the connection has: it is not reset, which can take from a client what is still on its way.
 func TestTranslatedEndIsNotReset(t *testing.T) {
-	kubelet := kubelettest.NewKubelet(t)
-	location, err := url.Parse(kubelet.Server.URL + "/exec/default/plain/main?input=1&output=1&command=exit&command=3")
+	kubelet, over := kubelettest.NewKubelet(t), make(chan struct{})
+	kubelet.Started = func(w http.ResponseWriter, r *http.Request) {
+		remotecommand.ServeAttach(w, r, until(over), "plain", "", "main", &remotecommand.Options{Stdin: true, Stdout: true}, time.Minute,
+			time.Minute, remotecommand.SupportedStreamingProtocols)
+	}
+	location, err := url.Parse(kubelet.Server.URL + "/attach/default/plain/uid/main/0?input=1&output=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,15 +46,15 @@ func TestTranslatedEndIsNotReset(t *testing.T) {
 	}
 	defer conn.Close()
 	conn.SetReadDeadline(time.Now().Add(time.Minute))
-	typed := make(chan struct{})
-	go func() {
-		defer close(typed)
-		for range 100 { // which the command does not read
-			if conn.WriteMessage(websocket.BinaryMessage, make([]byte, 32<<10)) != nil {
-				return
-			}
-		}
-	}()
+	for err == nil { // until nobody takes any more
+		conn.SetWriteDeadline(time.Now().Add(time.Second))
+		err = conn.WriteMessage(websocket.BinaryMessage, make([]byte, 1<<20))
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	close(over)
+	err = nil
 	status := ""
 	for err == nil {
 		var message []byte
@@ -54,12 +62,20 @@ func TestTranslatedEndIsNotReset(t *testing.T) {
 			status += string(message[1:])
 		}
 	}
-	if !strings.Contains(status, `"message":"3"`) || !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+	if !strings.Contains(status, `"status":"Success"`) || !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 		t.Errorf("it ended with %q, %v", status, err)
 	}
 	if _, err := conn.NetConn().Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("the connection ended with %v", err)
 	}
-	conn.Close()
-	<-typed
+}
+
+// until is a container that reads nothing until it ends.
+type until <-chan struct{}
+
+// AttachContainer is part of remotecommand.Attacher.
+func (u until) AttachContainer(context.Context, string, string, string, io.Reader, io.WriteCloser, io.WriteCloser, bool,
+	<-chan remotecommand.TerminalSize) error {
+	<-u
+	return nil
 }
