@@ -112,7 +112,8 @@ func roomFor(dir string, need int64) error {
 		return err
 	}
 	if free := int64(st.Bavail) * st.Bsize; free < need {
-		return fmt.Errorf("%s has room for %s, and %s are needed: name another folder by -dir", dir, mib(free), mib(need))
+		return fmt.Errorf("%s has room for %s, and %s are needed: name another folder by -dir", dir, mib(free),
+			mib(need))
 	}
 	return nil
 }

@@ -175,7 +175,8 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, one copyOf) error
 	if err != nil {
 		return err
 	}
-	o := other{id: string(pod.UID), container: container, words: fmt.Sprintf("container %s of pod %s", container, pod.Name),
+	o := other{id: string(pod.UID), container: container, words: fmt.Sprintf("container %s of pod %s", container,
+		pod.Name),
 		life: func(ctx context.Context) (string, error) { return lifeOf(ctx, c, pod, container) },
 		run: func(ctx context.Context, t cmdline.Terminal, a ask.Archive) (int, error) {
 			return f.archive(ctx, t, c, pod, a)

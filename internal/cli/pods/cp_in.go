@@ -26,7 +26,8 @@ func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from stri
 	if from == "-" { // what has come by a pipe cannot be read again
 		err := outcome(f.unpack(ctx, t.In, relayed, o, to.path))
 		if session.Lost(err) && ctx.Err() == nil {
-			err = worded(err, "the copy was cut in the middle of an archive that cannot be read again; files that had come whole are in place")
+			err = worded(err,
+				"the copy was cut in the middle of an archive that cannot be read again; files that had come whole are in place")
 		}
 		return relayed.end(err)
 	}

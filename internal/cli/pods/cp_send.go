@@ -61,7 +61,8 @@ func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed
 			return err
 		}
 	}
-	way := course{reached: c.sender.Reached, amount: m.text, next: "when the server is back the same command begins anew"}
+	way := course{reached: c.sender.Reached, amount: m.text,
+		next: "when the server is back the same command begins anew"}
 	if given.keep(c.token) == nil {
 		way.next = fmt.Sprintf("when the server is back the same command goes on from there, within %s", keptFor)
 	}

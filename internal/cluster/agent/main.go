@@ -108,7 +108,8 @@ func run(ctx context.Context, o options, say func(string, ...any)) error {
 	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer ended()
 	say("node %s, listening at %s", o.node, listener.Addr())
-	if err := server.Serve(tls.NewListener(streams.Gathering(listener), TLS(credentials))); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(tls.NewListener(streams.Gathering(listener), TLS(credentials))); !errors.Is(err,
+		http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -39,7 +39,8 @@ func (s *Server) assemble(cluster *rest.Config) error {
 	c.FeatureGate = utilfeature.DefaultFeatureGate
 	c.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: streams.Gathering(s.listener),
-		Cert: served{s.authority.Serving}, ClientCA: s.front.ca, DisableHTTP2: true} // a WebSocket takes a connection of its own
+		// a WebSocket takes a connection of its own
+		Cert: served{s.authority.Serving}, ClientCA: s.front.ca, DisableHTTP2: true}
 	c.ExternalAddress = net.JoinHostPort(s.config.serviceNames()[0], "443")
 	c.LoopbackClientConfig = cluster // nothing here is asked for by the server itself
 	c.Authentication.RequestHeaderConfig = s.front.config()
