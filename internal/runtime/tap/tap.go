@@ -339,9 +339,11 @@ func (t *tap) awaitEnd() bool {
 // unlog notes that what is in the ring need not be kept for a log, where nobody wants one. Making lines of it
 // costs more than all else that is done with it here.
 func (t *tap) unlog() {
-	if t.spec.Log == "" {
-		head := t.ring.h.head.Load()
-		t.logs.commit([2]uint64{head, head})
+	if t.spec.Log != "" {
+		return
+	}
+	for s := range t.ring.h.logged {
+		t.ring.h.logged[s].Store(t.ring.h.head.Load())
 	}
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
+)
+
+// EC-16: of a container whose output nobody wants in a log, as that of an image exec, clients see all from the first
+// byte, also what it prints while no server runs. With nobody attached nothing holds it up, however much it prints.
+func TestTapWithoutLog(t *testing.T) {
+	defer leaktest.None(t)
+	dir := t.TempDir()
+	taps := testTaps(t, dir)
+	s := container(t, taps, dir, false, func(s *Spec) { s.Log = "" })
+	_, _ = io.WriteString(s.out, "one\n")
+	first := seen(t, taps, s)
+	taps.Stop()
+	if got := first(); got != ErrStopped.Error() {
+		t.Errorf("a client of a runtime that stops gets %q", got)
+	}
+	_, _ = io.WriteString(s.out, "two\n") // stays in the pipe
+	_, _ = io.WriteString(s.err, "an error")
+	taps = testTaps(t, dir)
+	taps.Recover()
+	second := seen(t, taps, s)
+	_, _ = io.WriteString(s.out, "three\n")
+	s.end()
+	for i, got := range []string{second(), seen(t, taps, s)()} {
+		if got != "one\ntwo\nthree\n|an error" {
+			t.Errorf("client %d sees %q", i, got)
+		}
+	}
+	taps.Stop()
+
+	dir = t.TempDir()
+	taps = testTaps(t, dir)
+	defer taps.Stop()
+	s = container(t, taps, dir, false, func(s *Spec) { s.Log = "" })
+	much := bytes.Repeat([]byte("0123456789abcde\n"), 3*ringSize/16)
+	if n, err := s.out.Write(much); n != len(much) || err != nil {
+		t.Fatal(n, err)
+	}
+	s.end()
+	if got := seen(t, taps, s)(); !strings.HasSuffix(got, " of earlier output not shown]\n") ||
+		!strings.HasPrefix(got, "0123456789abcde\n0") && !strings.Contains(got, "\n0123456789abcde\n") {
+		t.Errorf("%d bytes, which end with %.80q", len(got), got[max(0, len(got)-80):])
+	}
+}
