@@ -168,7 +168,7 @@ test-simulate: helpers ## 200 (WORLDS) simulated worlds: servers that die, an et
 
 SEEDS ?= 10000
 .PHONY: simulate
-simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST on; a seed reproduces its run (SEEDS=1 FIRST=seed LOG=1: again, with its log)
+simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST on; a seed reproduces its run (SEEDS=1 FIRST=seed: again; logs of those that fail are in bin/simulate)
 	@SEEDS=$(SEEDS) FIRST=$(FIRST) tools/simulate.sh
 
 .PHONY: test-e2e

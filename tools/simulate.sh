@@ -6,9 +6,9 @@
 #
 # A seed reproduces its run: the world's program is started by tools/alike, which leaves nothing to chance in Go's runtime, and on a machine of
 # its own as far as it looks at one: without a network, with no other processes, with the same memory and mounts (docs/reliability.md). What fails
-# is told with its seed, and `SEEDS=1 FIRST=seed LOG=1 tools/simulate.sh` runs it again, with its log in bin/simulate/seed.log. Every seed that TWICE
-# (7) divides is run twice, and it is a failure if its runs are not the same. Without root, or where alike cannot be used, it says so, and two
-# runs of a seed are only similar.
+# is told with its seed, and has its log in bin/simulate; `SEEDS=1 FIRST=seed tools/simulate.sh` runs it again (LOG=1 leaves the logs of worlds that
+# do not fail, too; they are always written, as writing them is a part of the run). Every seed that TWICE (7) divides is run twice, and it is a
+# failure if its runs are not the same. Without root, or where alike cannot be used, it says so, and two runs of a seed are only similar.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -83,7 +83,7 @@ run() {
 	[ "$alike" = no ] || how=("$out/alike" -seed "$1")
 	[ "$own" = yes ] || dir=$(mktemp -d)
 	cd test/simulate
-	env -i PATH="$PATH" HOME=/ TMPDIR="$dir" "${how[@]}" "$out/test" -test.run '^TestWorlds$' -test.v -test.timeout 30m -seed "$1" -seeds 1 ${LOG:+-log}
+	env -i PATH="$PATH" HOME=/ TMPDIR="$dir" "${how[@]}" "$out/test" -test.run '^TestWorlds$' -test.v -test.timeout 30m -seed "$1" -seeds 1 -log
 	local status=$?
 	[ "$own" = yes ] || rm -rf "$dir"
 	return "$status"

@@ -92,7 +92,7 @@ func TestWorlds(t *testing.T) {
 				close(never)
 			})
 			if t.Failed() {
-				t.Logf("again, with its log in bin/simulate/%d.log: SEEDS=1 FIRST=%d LOG=1 tools/simulate.sh", first+i, first+i)
+				t.Logf("again: SEEDS=1 FIRST=%d tools/simulate.sh", first+i)
 			}
 		})
 	}
