@@ -51,7 +51,7 @@ same() {
 once() {
 	local log=$out/$1.log
 	# shellcheck disable=SC2086 # words
-	if timeout -k 10 31m $apart bash -c 'machine "$1" && run "$1"' once "$1" >"$log" 2>&1; then
+	if timeout --foreground -k 10 31m $apart bash -c 'machine "$1" && run "$1"' once "$1" >"$log" 2>&1; then
 		grep -hm1 '^the worlds have no' "$log" >>"$out/note" # why they have no faulty disks
 		grep -hom1 '[0-9]* operations, trace .*' "$log" >"$out/$1.trace"
 		[ -n "${LOG:-}" ] || rm "$log"
