@@ -74,6 +74,7 @@ machine() {
 	mount -t tmpfs -o size=1G simulate "$dir" || return
 	printf '%s kB\n' 'MemTotal: 8388608' 'MemFree: 4194304' 'MemAvailable: 6291456' 'SwapTotal: 0' 'SwapFree: 0' >"$dir/meminfo"
 	echo '0.10 0.10 0.10 1/100 1000' >"$dir/loadavg"
+	printf '%s\n' '2 1 8:1 / / rw - ext4 /dev/root rw' '3 2 0:1 / /mnt rw - tmpfs simulate rw' >"$dir/mountinfo"
 	mount --bind "$dir/meminfo" /proc/meminfo && mount --bind "$dir/loadavg" /proc/loadavg
 }
 
@@ -81,6 +82,7 @@ machine() {
 run() {
 	local how=(env GODEBUG=asyncpreemptoff=1) dir=/mnt
 	[ "$alike" = no ] || how=("$out/alike" -seed "$1")
+	[ "$alike$own" != yesyes ] || how+=(-mounts "$dir/mountinfo")
 	[ "$own" = yes ] || dir=$(mktemp -d)
 	cd test/simulate
 	env -i PATH="$PATH" HOME=/ TMPDIR="$dir" "${how[@]}" "$out/test" -test.run '^TestWorlds$' -test.v -test.timeout 30m -seed "$1" -seeds 1 -log

@@ -19,6 +19,7 @@
 //     of their own, each with a generator of its own; which one they have is a race of threads. It is unlocked before
 //     the first of them: from then on everything runs on one thread.
 //   - The clock by which sync.Mutex finds that somebody has waited too long, who then comes first: it stands still.
+//   - With -mounts, what the kernel says of the program's mounts, in whose lines there are numbers of the machine's.
 //   - The environment: one processor (GOMAXPROCS), no collection of garbage (GOGC; below 4 GiB), no sampling of memory.
 //
 // Goroutines then take turns where they wait, and nobody chooses but the seeded generator. So it is for programs whose

@@ -20,8 +20,9 @@ const (
 	addrNoRandomize = 0x40000 // of personality(2)
 )
 
-// run runs a program to its end, and returns its exit code.
-func run(seed uint64, args []string) (int, error) {
+// run runs a program to its end, and returns its exit code. If mounts is not empty, it reads that file in place of
+// what the kernel tells it about its mounts.
+func run(seed uint64, mounts string, args []string) (int, error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return 0, err
@@ -41,7 +42,14 @@ func run(seed uint64, args []string) (int, error) {
 	if err := c.Start(); err != nil {
 		return 0, fmt.Errorf("start %s so that its memory can be changed (ptrace): %w", path, err)
 	}
-	if err := prepare(c.Process.Pid, seed, all); err != nil {
+	err = stopped(c.Process.Pid)
+	if err == nil && mounts != "" {
+		err = overMount(c.Process.Pid, mounts)
+	}
+	if err == nil {
+		err = prepare(c.Process.Pid, seed, all)
+	}
+	if err != nil {
 		_ = c.Process.Kill()
 		return 0, errors.Join(err, c.Wait())
 	}
@@ -69,8 +77,8 @@ func environment(of []string) []string {
 	return append(of, "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=4GiB", "GODEBUG="+debug)
 }
 
-// prepare changes the memory of a program that stands before its first instruction, and lets it go.
-func prepare(pid int, seed uint64, all []write) error {
+// stopped waits until a program stands before its first instruction.
+func stopped(pid int) error {
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(pid, &status, 0, nil); err != nil {
 		return fmt.Errorf("wait for the program's start: %w", err)
@@ -78,6 +86,22 @@ func prepare(pid int, seed uint64, all []write) error {
 	if !status.Stopped() || status.StopSignal() != unix.SIGTRAP {
 		return fmt.Errorf("the program did not stop at its start: its status is %#x", status)
 	}
+	return nil
+}
+
+// overMount puts a file over what the kernel tells a program about its mounts: the numbers in there are the machine's,
+// and so is how long its lines are.
+func overMount(pid int, file string) error {
+	for _, at := range []string{fmt.Sprintf("/proc/%d/mountinfo", pid), fmt.Sprintf("/proc/%d/task/%d/mountinfo", pid, pid)} {
+		if err := unix.Mount(file, at, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("put %s over %s: %w", file, at, err)
+		}
+	}
+	return nil
+}
+
+// prepare changes the memory of a program that stands before its first instruction, and lets it go.
+func prepare(pid int, seed uint64, all []write) error {
 	at, err := randomBytes(pid)
 	if err != nil {
 		return err

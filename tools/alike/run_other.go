@@ -4,4 +4,4 @@
 
 package main
 
-func run(uint64, []string) (int, error) { return 0, errElsewhere }
+func run(uint64, string, []string) (int, error) { return 0, errElsewhere }
