@@ -66,7 +66,7 @@ func TestSignInByToken(t *testing.T) {
 	s.Kubectl("create", "rolebinding", "lookers", "--clusterrole", "edit", "--serviceaccount", s.Namespace+":looker")
 	token := strings.TrimSpace(s.Kubectl("create", "token", "looker").Out)
 	tab := newTab(t)
-	tab.Expect("status of 40[13]|closed before the connection is established")
+	tab.Expect("status of 40[13]|closed before the connection is established|HTTP Authentication failed")
 	tab.Go(s.Config.Host + "/ui/")
 	tab.Sees("Token of a service account or user")
 	tab.ClickOn(`document.querySelector("#token")`)

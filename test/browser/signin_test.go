@@ -78,7 +78,7 @@ func TestSignInByLink(t *testing.T) {
 		t.Errorf("without a cookie: %v %v", resp, err)
 	}
 
-	tab.Expect("status of 401|closed before the connection is established") // a watch that was just being opened
+	tab.Expect("status of 401|closed before the connection is established|HTTP Authentication failed") // a watch that was just being opened
 	tab.Click("Sign out")
 	tab.Sees("You are not signed in")
 	tab.Go("/ui/pods")
