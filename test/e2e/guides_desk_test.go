@@ -49,7 +49,7 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{has: map[string]bool{}, srv: own(t, ServerOptions{
 		Args: []string{"--write-kubeconfig-group", strconv.Itoa(someone), "--enable-system-log-query",
-			"--eviction-hard", "memory.available<100Mi,nodefs.available<1%,imagefs.available<1%"}})} // a test as long as this lives through full disks
+			throughFullDisks}})}
 	var err error
 	if d.root, err = os.MkdirTemp("", serverPrefix+"guides"); err != nil {
 		t.Fatal(err)

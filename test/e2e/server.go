@@ -30,6 +30,10 @@ import (
 // startTimeout bounds a server's start. It is generous: it says "never", not "slow".
 const startTimeout = 60 * time.Second
 
+// throughFullDisks is a flag of servers whose pods live for minutes: what else fills the machine's disk is no reason to
+// evict them.
+const throughFullDisks = "--eviction-hard=memory.available<100Mi,nodefs.available<1%,imagefs.available<1%"
+
 // ServerOptions change how a server is run.
 type ServerOptions struct {
 	Args     []string // further flags of `wherry server`

@@ -29,7 +29,7 @@ func TestThreeTierApp(t *testing.T) {
 		}
 	}
 	needBusybox(t)
-	k := kitOn(t, own(t))
+	k := kitOn(t, own(t, ServerOptions{Args: []string{throughFullDisks}}))
 	if out, err := k.Wherry(k.ctx(), "image", "import", "../../bin/images/notes.tar",
 		"../../bin/images/postgres.tar").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
