@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
@@ -266,8 +267,14 @@ func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 			return session.ExitFailed, err
 		}
 	}
-	return c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container,
+	code, err = c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container,
 		Stdin: t.In != nil, Archive: &a}.Session(), reach.Notices{})
+	if apierrors.IsNotFound(err) {
+		if _, gone := lifeOf(ctx, c, pod, a.Container); gone == nil {
+			err = notYet{err}
+		}
+	}
+	return code, err
 }
 
 // lifeOf is the present run of a container: of the pod that was meant in the beginning, for another of its name has

@@ -46,6 +46,7 @@ func TestPersist(t *testing.T) {
 			"the copy was cut after 2 of 4 MiB, and could not reconnect within 1m0s: dial: connection refused\nit begins anew"},
 		"the pod is gone": {[]error{errLine, apierrors.NewNotFound(schemaPods, "web")}, 2,
 			`the copy was cut after 2 of 4 MiB, and cannot go on: pods "web" not found`},
+		"its agent comes back later":   {[]error{errLine, notYet{apierrors.NewNotFound(schemaPods, "web")}, nil}, 3, ""},
 		"the disk is full":             {[]error{errLine, final{syscall.ENOSPC}}, 2, "no space left"},
 		"the toolbox has told why":     {[]error{&cmdline.Exit{Code: 1}}, 1, "exit code 1"},
 		"nobody was there from outset": {[]error{refused}, 1, "connection refused"},

@@ -89,11 +89,21 @@ func worded(below error, words string, next ...string) error {
 	return cmdline.ExitWith(code, errors.New(strings.Join(append([]string{words}, next...), "\n")))
 }
 
+// notYet is the refusal of a node that does not know a pod which the API server has: a server that was started anew
+// answers before its agent has looked at all pods.
+type notYet struct{ error }
+
+// Unwrap is for package errors.
+func (n notYet) Unwrap() error { return n.error }
+
 // passes reports whether what stands in the way of going on may be gone in a moment: the line, or who serves. What the
 // server or the container has decided does not pass.
 func passes(err error) bool {
 	if _, here := errors.AsType[final](err); here {
 		return false
+	}
+	if _, soon := errors.AsType[notYet](err); soon {
+		return true
 	}
 	if refusal, is := errors.AsType[*apierrors.StatusError](err); is {
 		code := refusal.ErrStatus.Code
