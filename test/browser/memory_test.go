@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/test/e2e"
@@ -54,7 +55,7 @@ func TestMemoryOfPages(t *testing.T) {
 	}
 	open := least(t, srv.PID())
 	for _, tab := range tabs {
-		tab.Go("about:blank")
+		tab.Do(chromedp.Navigate("about:blank"))
 	}
 	after := least(t, srv.PID())
 	t.Logf("the server: %d MB at rest with 201 pods, %+d MB with five pages open, %+d MB after they were closed", before, open-before, after-before)
