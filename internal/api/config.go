@@ -24,7 +24,6 @@ import (
 	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/pki"
-	"github.com/wherryproject/wherry/internal/ui/oidc"
 )
 
 const (
@@ -89,7 +88,6 @@ type completed struct {
 	services       netip.Prefix
 	pki            string
 	admission      admission.Completed
-	provider       *oidc.Provider // where people may sign in to the page; nil: nowhere
 }
 
 func (c Config) complete() (*completed, error) {
@@ -112,7 +110,6 @@ func (c Config) complete() (*completed, error) {
 		errs = append(errs, err)
 	} else {
 		s.Authentication = completed
-		errs = append(errs, s.setProvider())
 	}
 	if s.admission, err = c.Admission.Complete(); err != nil {
 		refuse("admission configuration: %w", err)

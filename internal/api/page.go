@@ -4,11 +4,9 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/wherryproject/wherry/internal/release"
 	"github.com/wherryproject/wherry/internal/ui"
-	"github.com/wherryproject/wherry/internal/ui/oidc"
 )
 
 // page puts the page before the chain of handlers; nil: there is none.
@@ -19,17 +17,6 @@ func (s *Server) page() func(chain http.Handler) http.Handler {
 	names, _ := s.cfg.certNames(s.data.addresses.First())
 	return func(chain http.Handler) http.Handler {
 		return ui.Before(chain, ui.Options{Names: names, AnyIP: true, Port: s.Port(), Version: release.Version(),
-			HSTS: s.cfg.Serving.HSTS, Provider: s.cfg.provider})
+			HSTS: s.cfg.Serving.HSTS, Provider: s.cfg.Authentication.Provider})
 	}
-}
-
-// setProvider finds out where people may sign in to the page beside.
-func (s *completed) setProvider() (err error) {
-	at := s.Authentication.Client()
-	if !s.Page || at == nil {
-		return nil
-	}
-	s.provider, err = oidc.New(oidc.Options{Issuer: at.Issuer, ClientID: at.ID, Secret: at.Secret, CA: []byte(at.CA),
-		Now: time.Now})
-	return err
 }

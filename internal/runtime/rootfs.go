@@ -79,8 +79,8 @@ func (f *Files) MountRoot(at string, writable bool) error {
 	return nil
 }
 
-// HasImage reports whether the image's own files can be told apart from what the container wrote: an overlay has them in
-// layers of their own.
+// HasImage reports whether the image's own files can be told apart from what the container wrote: an overlay has them
+// in layers of their own.
 func (f *Files) HasImage() bool { return imageOnly(f.layers) != nil }
 
 // MountImage mounts the files of the container's image, as they were before it wrote, at a folder, read-only. They can

@@ -31,8 +31,8 @@ func (p *Page) api(w http.ResponseWriter, r *http.Request) {
 	p.o.API.ServeHTTP(w, p.onBehalf(r.WithContext(ctx), token, to))
 }
 
-// signedIn is the session of a request, until done is called, and the token by which it asks; without one it refuses the
-// request and returns nil.
+// signedIn is the session of a request, until done is called, and the token by which it asks; without one it refuses
+// the request and returns nil.
 func (p *Page) signedIn(w http.ResponseWriter, r *http.Request) (who *session, token string, done func()) {
 	who, done = p.sessions.begin(p.secret(r))
 	if who == nil {

@@ -51,8 +51,8 @@ func needs(t oidc.Tokens, failed, now time.Time) bool {
 	return t.Refresh != "" && now.Add(renewBefore).After(t.Expires) && now.Sub(failed) >= tryAgain
 }
 
-// renew asks the provider for the next tokens. What it answers must not be lost if the browser goes meanwhile: many give
-// a token to renew by once.
+// renew asks the provider for the next tokens. What it answers must not be lost if the browser goes meanwhile: many
+// give a token to renew by once.
 func (p *Page) renew(ctx context.Context, g *grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 	defer cancel()
@@ -77,9 +77,11 @@ func (g *grant) refusal(now time.Time) *gate.Refusal {
 	case now.Before(g.tokens.Expires):
 		return nil
 	case g.why == nil:
-		return &gate.Refusal{Code: http.StatusUnauthorized, Message: "what your identity provider gave you has expired: sign in again"}
+		return &gate.Refusal{Code: http.StatusUnauthorized,
+			Message: "what your identity provider gave you has expired: sign in again"}
 	case g.why.Refused:
-		return &gate.Refusal{Code: http.StatusUnauthorized, Message: "your sign-in could not be renewed: " + g.why.Words}
+		return &gate.Refusal{Code: http.StatusUnauthorized, Message: "your sign-in could not be renewed: " +
+			g.why.Words}
 	}
 	return &gate.Refusal{Code: http.StatusServiceUnavailable,
 		Message: "your sign-in has to be renewed, which is tried again: " + g.why.Words}

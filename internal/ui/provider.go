@@ -39,8 +39,8 @@ func (p *Page) leave(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err.Error())
 		return
 	}
-	p.keep(w, r, kept{State: flow.State, Nonce: flow.Nonce, Verifier: flow.Verifier, To: viewOf(r.URL.Query().Get("to")),
-		Until: p.o.Now().Add(flowLife)})
+	p.keep(w, r, kept{State: flow.State, Nonce: flow.Nonce, Verifier: flow.Verifier,
+		To: viewOf(r.URL.Query().Get("to")), Until: p.o.Now().Add(flowLife)})
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
@@ -52,7 +52,8 @@ func (p *Page) comeBack(w http.ResponseWriter, r *http.Request) {
 	}
 	had, back := p.kept(r), r.URL.Query()
 	if had == nil || had.State == "" {
-		p.failed(w, r, "no sign-in was begun in this browser, or it is finished, or older than ten minutes: sign in again")
+		p.failed(w, r,
+			"no sign-in was begun in this browser, or it is finished, or older than ten minutes: sign in again")
 		return
 	}
 	if subtle.ConstantTimeCompare([]byte(had.State), []byte(back.Get("state"))) != 1 {
@@ -65,8 +66,8 @@ func (p *Page) comeBack(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	tokens, err := p.o.Provider.Redeem(r.Context(), oidc.Flow{State: had.State, Nonce: had.Nonce, Verifier: had.Verifier,
-		Back: wayBack(r)}, back)
+	tokens, err := p.o.Provider.Redeem(r.Context(), oidc.Flow{State: had.State, Nonce: had.Nonce,
+		Verifier: had.Verifier, Back: wayBack(r)}, back)
 	if err != nil {
 		p.failed(w, r, err.Error())
 		return

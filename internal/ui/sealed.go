@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// sealer has a browser keep, unread and unchanged, what is known of its sign-in before there is a session: so nobody who
-// has not signed in takes any memory here. Another start of the server has another key.
+// sealer has a browser keep, unread and unchanged, what is known of its sign-in before there is a session: so nobody
+// who has not signed in takes any memory here. Another start of the server has another key.
 type sealer struct{ by cipher.AEAD }
 
 func newSealer() *sealer {

@@ -19,6 +19,8 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	"k8s.io/utils/ptr"
+
+	page "github.com/wherryproject/wherry/internal/ui/oidc"
 )
 
 // Options says how the server knows people and programs, besides the ways it always has: its CA's client certificates,
@@ -51,25 +53,15 @@ type OIDC struct {
 	SecretFile string
 }
 
-// Client is what the page is at the OpenID Connect provider of the flags.
-type Client struct{ Issuer, ID, Secret, CA string }
-
 // Completed are Options that were checked and read.
 type Completed struct {
 	Options
 	jwt        []apiserver.JWTAuthenticator
 	anonymous  *apiserver.AnonymousAuthConfig // nil: nobody
 	algorithms []string
-	secret     string // of SecretFile
-}
-
-// Client is what the page is at the provider of the flags; nil: there is none. Of the providers of a configuration file
-// nobody knows by which client people sign in.
-func (s Completed) Client() *Client {
-	if s.OIDC.IssuerURL == "" || len(s.jwt) == 0 {
-		return nil
-	}
-	return &Client{s.OIDC.IssuerURL, s.OIDC.ClientID, s.secret, s.jwt[0].Issuer.CertificateAuthority}
+	// Provider is where people may sign in to the page: that of the flags; nil: nowhere. Of the providers of a
+	// configuration file nobody knows by which client people sign in.
+	Provider *page.Provider
 }
 
 // Validate checks what can be checked without asking anybody; files that are named are read.
@@ -90,7 +82,7 @@ func (a Options) Complete() (s Completed, err error) {
 	if a.Anonymous {
 		s.anonymous = &apiserver.AnonymousAuthConfig{Enabled: true}
 	}
-	errs := []error{checkIssuers(s.AccountIssuers, a.AccountJWKSURI), s.readSecret()}
+	errs := []error{checkIssuers(s.AccountIssuers, a.AccountJWKSURI)}
 	switch {
 	case a.ConfigFile != "":
 		errs = append(errs, s.readConfig())
@@ -105,7 +97,7 @@ func (a Options) Complete() (s Completed, err error) {
 	if err := errors.Join(errs...); err != nil {
 		return s, err
 	}
-	return s, s.validate()
+	return s, errors.Join(s.validate(), s.setProvider())
 }
 
 // validate checks everything the library can check without asking anybody.
@@ -184,24 +176,6 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 			apiserver.ClaimValidationRule{Claim: name, RequiredValue: value})
 	}
 	return jwt, nil
-}
-
-// readSecret reads SecretFile.
-func (s *Completed) readSecret() error {
-	if s.OIDC.SecretFile == "" {
-		return nil
-	}
-	data, err := os.ReadFile(s.OIDC.SecretFile)
-	if err != nil {
-		return fmt.Errorf("--ui-oidc-client-secret-file: %w", err)
-	}
-	if s.secret = strings.TrimSpace(string(data)); s.secret == "" {
-		return fmt.Errorf("--ui-oidc-client-secret-file: %s is empty", s.OIDC.SecretFile)
-	}
-	if s.OIDC.IssuerURL == "" || s.OIDC.ClientID == "" {
-		return errors.New("--ui-oidc-client-secret-file needs --oidc-issuer-url and --oidc-client-id, whose secret it is")
-	}
-	return nil
 }
 
 // readConfig reads ConfigFile, strictly.

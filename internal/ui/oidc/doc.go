@@ -6,7 +6,7 @@
 // tells the provider that they are needed no more.
 //
 // Its law: who somebody is it leaves to others. An ID token is read here only for what its signature is not about: that
-// it is the answer to the question that was asked (nonce), of the one who asked before (sub), and until when it is good.
-// The Kubernetes API judges it, as it judges each bearer token. Nothing is asked of a provider before somebody signs in.
-// What a provider says is told in words, on one line and cut; it is nobody's fault but the provider's.
+// it is the answer to the question that was asked (nonce), of the one who asked before (sub), and until when it is
+// good. The Kubernetes API judges it, as it judges each bearer token. Nothing is asked of a provider before somebody
+// signs in. What a provider says is told in words, on one line and cut; it is nobody's fault but the provider's.
 package oidc

@@ -33,7 +33,7 @@ func documentOf(body []byte, issuer string) (document, error) {
 	}
 	for name, value := range map[string]string{"authorization_endpoint": d.Authorize, "token_endpoint": d.Token} {
 		if !secure(value) {
-			return d, fmt.Errorf("its %s is %.200q, which is no https URL", name, value)
+			return d, fmt.Errorf("its %s is %.200q, which is not an https URL", name, value)
 		}
 	}
 	if !secure(d.Revocation) {

@@ -27,12 +27,12 @@ func (p *Problem) Error() string { return p.Words }
 // Answered is the provider's refusal that a browser comes back with: error and error_description of RFC 6749.
 func Answered(issuer, code, description string) *Problem {
 	known := map[string]string{
-		"access_denied": "the sign-in was refused or called off", "login_required": "it wants you to sign in there first",
+		"access_denied":       "the sign-in was refused or called off",
+		"login_required":      "it wants you to sign in there first",
 		"invalid_scope":       "it does not give what the page asks for",
 		"unauthorized_client": "this client ID may not sign people in: see the client's settings at the provider",
-		"invalid_client":      "it does not know this client ID, or wants its secret: see --oidc-client-id and --ui-oidc-client-secret-file",
-		"invalid_grant":       "the code or token has been used, or is too old: sign in again",
-		"server_error":        "it has a fault", "temporarily_unavailable": "it is busy: try again later",
+		"invalid_client":      "it does not know this client ID, or wants its secret: see --oidc-client-id and --ui-oidc-client-secret-file", "invalid_grant": "the code or token has been used, or is too old: sign in again",
+		"server_error": "it has a fault", "temporarily_unavailable": "it is busy: try again later",
 	}
 	out := Name(issuer) + " answers " + line(code)
 	if words := known[code]; words != "" {
@@ -56,14 +56,16 @@ func problemOf(issuer string, err error) *Problem {
 	case errors.As(err, &answer) && answer.ErrorCode != "":
 		return Answered(issuer, answer.ErrorCode, answer.ErrorDescription)
 	case errors.As(err, &answer) && answer.Response != nil && answer.Response.StatusCode < 500:
-		return &Problem{true, fmt.Sprintf("%s answers %s when it is asked for a token", Name(issuer), line(answer.Response.Status))}
+		return &Problem{true, fmt.Sprintf("%s answers %s when it is asked for a token", Name(issuer),
+			line(answer.Response.Status))}
 	}
 	return &Problem{false, fmt.Sprintf("the identity provider %s cannot be asked: %s", Name(issuer), line(err.Error()))}
 }
 
 // line is text as one line that draws what it says, cut to what somebody reads.
 func line(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	text = strings.Join(strings.FieldsFunc(text,
+		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	runes := []rune(text)
 	if len(runes) > mostWords {
 		return string(runes[:mostWords]) + " …"

@@ -85,8 +85,8 @@ type changes struct {
 const noImage = -1
 
 // changed tells which files of the root filesystem were written since a time, as the kernel noted it, which no program
-// can set, and which of its image's are gone. Volumes are passed over. Where the image's files are not here, a folder is
-// told of if it changed and nothing in it that is still there did: then something in it is gone.
+// can set, and which of its image's are gone. Volumes are passed over. Where the image's files are not here, a folder
+// is told of if it changed and nothing in it that is still there did: then something in it is gone.
 func (l *looker) changed(q question) (a answer, err error) {
 	r, at, err := l.within(q.Root, q.Path)
 	if err != nil {
@@ -224,7 +224,8 @@ func (c *changes) into(fd, image int, name, below, at string, deep int) bool {
 	}
 	defer unix.Close(sub)
 	if image != noImage {
-		if image, err = unix.Openat(image, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+		if image, err = unix.Openat(image, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+			0); err == nil {
 			defer unix.Close(image)
 		} else {
 			image = noImage // a folder of the container's own

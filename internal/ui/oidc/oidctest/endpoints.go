@@ -35,7 +35,8 @@ const signIn = `<!doctype html><title>Provider</title><form method="post" action
 // ask is the page at which people sign in.
 func (p *Provider) ask(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	for name, want := range map[string]string{"response_type": "code", "client_id": Client, "code_challenge_method": "S256"} {
+	for name, want := range map[string]string{"response_type": "code", "client_id": Client,
+		"code_challenge_method": "S256"} {
 		if q.Get(name) != want {
 			http.Error(w, name+" is not "+want, http.StatusBadRequest)
 			return
@@ -132,7 +133,8 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 // give gives somebody tokens; p.mu is held.
 func (p *Provider) give(w http.ResponseWriter, to *asked) {
 	life := cmp.Or(p.acts.Life, time.Hour)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.key, KeyID: "k1"}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.key, KeyID: "k1"}},
+		nil)
 	var id string
 	if err == nil {
 		now := time.Now()

@@ -137,8 +137,9 @@ func (p *Provider) handler() http.Handler {
 			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth",
 			"token_endpoint": p.URL + "/token", "revocation_endpoint": p.URL + "/revoke",
 			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
-			"id_token_signing_alg_values_supported": []string{"ES256"}, "code_challenge_methods_supported": []string{"S256"},
-			"scopes_supported": []string{"openid", "email", "offline_access"},
+			"id_token_signing_alg_values_supported":          []string{"ES256"},
+			"code_challenge_methods_supported":               []string{"S256"},
+			"scopes_supported":                               []string{"openid", "email", "offline_access"},
 			"authorization_response_iss_parameter_supported": true})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
