@@ -156,11 +156,9 @@ func TestProbeThresholds(t *testing.T) {
 		t.Errorf("PL-04 failureThreshold 2: unready after %d tries", n)
 	}
 	asked := st.Play().Times("delayed", "asked")
-	for i := 1; i < len(asked); i++ {
-		// Once ready there are no tries between the ticks.
-		if d := asked[i].Sub(asked[i-1]); d < 700*time.Millisecond {
-			t.Errorf("PL-04 periodSeconds 1: tries %s apart", d)
-		}
+	// Once ready there are no tries between the ticks. One alone may come late on a busy machine, and the next in time.
+	if n, in := len(asked)-1, asked[len(asked)-1].Sub(asked[0]); n > int(in/time.Second)+1 {
+		t.Errorf("PL-04 periodSeconds 1: %d tries within %s", n, in)
 	}
 }
 

@@ -13,6 +13,12 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
 	"github.com/wherryproject/wherry/test/images"
 )
 
@@ -68,6 +74,20 @@ func (l *load) end(n int64) {
 	l.wait.Wait()
 }
 
+// awaitUpdate waits until a Deployment has a pod of its newest template. It may have more by then, where this process is slow.
+func (k *kit) awaitUpdate(name string) {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(k.ctx(), Timeout)
+	defer cancel()
+	lw := cache.NewListWatchFromClient(k.Client.AppsV1().RESTClient(), "deployments", k.Namespace,
+		fields.OneTermEqualSelector("metadata.name", name))
+	_, err := watchtools.UntilWithSync(ctx, lw, &appsv1.Deployment{}, nil, func(e watch.Event) (bool, error) {
+		d, ok := e.Object.(*appsv1.Deployment)
+		return ok && d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas > 0, nil
+	})
+	k.must(err)
+}
+
 // SC-26, WL-10, WL-12: a rolling update of pods whose sidecar serves, and whose main takes its time in a preStop hook, loses no request of 20,000
 // through a Service: a pod that ends serves until its main has ended. Nor does one in the middle of which the server is killed. The last
 // pods serve until they have ended.
@@ -104,7 +124,7 @@ spec: {clusterIP: 10.98.81.80, selector: {app: web}, ports: [{port: 80, targetPo
 	k.Kubectl("rollout", "restart", "deployment/web")
 	k.Kubectl("rollout", "status", "deployment/web", "--timeout=120s")
 	k.Kubectl("rollout", "restart", "deployment/web")
-	k.Kubectl("wait", "deployment/web", "--for=jsonpath={.status.updatedReplicas}=1", "--timeout=60s")
+	k.awaitUpdate("web")
 	srv.Kill()
 	k.must(srv.Start(k.ctx()))
 	k.Kubectl("rollout", "status", "deployment/web", "--timeout=120s")

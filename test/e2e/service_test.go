@@ -69,7 +69,7 @@ func (k *kit) asks(url string, until func(answer string, err error) bool) {
 	k.t.Helper()
 	var answer string
 	var err error
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(Timeout); time.Now().Before(end); {
 		if answer, err = fetch(k.ctx(), url); until(answer, err) {
 			return
 		}
@@ -192,7 +192,7 @@ spec: {ports: [{name: echo, port: 9, protocol: UDP}]}
 	defer conn.Close()
 	answered := func() bool {
 		buf := make([]byte, 16)
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		for end := time.Now().Add(Timeout); time.Now().Before(end); {
 			k.must(conn.SetDeadline(time.Now().Add(100 * time.Millisecond)))
 			if _, err := conn.Write([]byte("ping")); err != nil {
 				continue

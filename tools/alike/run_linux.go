@@ -92,7 +92,8 @@ func stopped(pid int) error {
 // overMount puts a file over what the kernel tells a program about its mounts: the numbers in there are the machine's,
 // and so is how long its lines are.
 func overMount(pid int, file string) error {
-	for _, at := range []string{fmt.Sprintf("/proc/%d/mountinfo", pid), fmt.Sprintf("/proc/%d/task/%d/mountinfo", pid, pid)} {
+	for _, at := range []string{fmt.Sprintf("/proc/%d/mountinfo", pid),
+		fmt.Sprintf("/proc/%d/task/%d/mountinfo", pid, pid)} {
 		if err := unix.Mount(file, at, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("put %s over %s: %w", file, at, err)
 		}
