@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C # sort and comm agree
 
 ours=github.com/wherryproject/wherry
-for_tests='^(internal/check|internal/cri/critest|internal/api/connect/kubelettest|internal/cluster/agent/agenttest|internal/node/csi/csitest|internal/leaktest|test|tools/failpoints/fail)[/ ]'
+for_tests='^(internal/check|internal/cri/critest|internal/api/connect/kubelettest|internal/cluster/agent/agenttest|internal/node/csi/csitest|internal/leaktest|internal/ui/oidc/oidctest|test|tools/failpoints/fail)[/ ]'
 root=$PWD
 mkdir -p bin
 (cd tools/deadcode && go build -o "$root/bin/deadcode" golang.org/x/tools/cmd/deadcode)
