@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	listers "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -100,6 +103,27 @@ func news(before, after *lateDefinition) bool {
 		return false
 	}
 	return before == nil || before.plural != after.plural || !slices.Equal(before.versions, after.versions)
+}
+
+// found notes the definitions that are there when the server starts: it is ready before the library's controllers have
+// written them into the documents.
+func (l *lateCustom) found(crds listers.CustomResourceDefinitionLister) {
+	all, err := crds.List(labels.Everything())
+	if err != nil {
+		return // a lister over memory has no errors
+	}
+	for _, crd := range all {
+		internal := &apiextensions.CustomResourceDefinition{}
+		// of a copy: the conversion may change what it is given
+		if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+			crd.DeepCopy(), internal, nil); err != nil {
+			l.log.Warn("a custom resource may not be in the API documents at once", "definition", crd.Name, "err", err)
+			continue
+		}
+		if d := servedBy(internal); d != nil {
+			l.note(d)
+		}
+	}
 }
 
 // note adds a definition that is about to be stored.

@@ -145,6 +145,7 @@ func (r *Server) Merge(outer *genericapiserver.GenericAPIServer) error {
 		go v2.Run(outer.StaticOpenAPISpec, outer.OpenAPIVersionedService, ctx.Done())
 		go v3.Run(outer.OpenAPIV3VersionedService, ctx.Done())
 		err := groups.wait(ctx)
+		r.late.found(groups.crds)
 		r.merged.Store(err == nil)
 		return err
 	})
