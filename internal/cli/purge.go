@@ -17,13 +17,18 @@ import (
 func newPurge(t Terminal) *cobra.Command {
 	var dir string
 	var yes bool
+	var o server.PurgeOptions
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "End all pods and remove the data folder",
 		Long: `Kill all pods of a data folder immediately and remove the folder with everything the server left on this machine: containers,
-mounts, network, images, logs and stored objects. The server must not be running. This cannot be undone.`,
+mounts, network, images, logs and stored objects. The server must not be running. This cannot be undone.
+
+Pods on a runtime of yours (--container-runtime-endpoint of the server) are ended by it, and it has to run for that. If it is gone for
+good, --runtime-gone ends their processes without it.`,
 		Example: `  sudo wherry purge
-  sudo wherry purge --data-dir /srv/second --yes`,
+  sudo wherry purge --data-dir /srv/second --yes
+  sudo wherry purge --runtime-gone   # containerd was removed from this machine`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			abs, err := filepath.Abs(dir)
@@ -40,7 +45,7 @@ mounts, network, images, logs and stored objects. The server must not be running
 			if !yes && !cmdline.Agrees(t, "End all pods of "+abs+" and remove it with all images and objects?") {
 				return cmdline.ExitWith(exitFailure, errors.New("nothing was removed: answer yes, or give --yes"))
 			}
-			if err := server.Purge(cmd.Context(), abs); err != nil {
+			if err := server.Purge(cmd.Context(), abs, o); err != nil {
 				return err
 			}
 			fmt.Fprintf(t.Err, "removed %s, its pods, and what they had on this machine\n", abs)
@@ -49,5 +54,7 @@ mounts, network, images, logs and stored objects. The server must not be running
 	}
 	cmdline.DataDirFlag(cmd, &dir)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&o.RuntimeGone, "runtime-gone", false,
+		"the external runtime does not come back: where it does not answer, end the pods' processes without it")
 	return cmd
 }

@@ -23,8 +23,9 @@ import (
 func endpointFile(dataDir string) string { return filepath.Join(dataDir, "runtime-endpoint") }
 
 // endForeign ends this folder's pods on an external runtime, at once, and unmounts their volumes. Other pods there are
-// not touched: ours are known by their folders.
-func endForeign(ctx context.Context, dataDir string) error {
+// not touched: ours are known by their folders. A runtime that does not answer is an error, unless it is said to be
+// gone: then the pods' processes are left to those who remove their cgroups.
+func endForeign(ctx context.Context, dataDir string, gone bool) error {
 	text, err := os.ReadFile(endpointFile(dataDir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -42,19 +43,29 @@ func endForeign(ctx context.Context, dataDir string) error {
 		return err
 	}
 	folders = append(folders, execs...)
-	if len(folders) > 0 {
-		c, err := cri.Dial(ctx, strings.TrimSpace(string(text)))
-		if err != nil {
-			return fmt.Errorf("pods may still be running there; start the runtime and purge again: %w", err)
-		}
-		defer c.Close()
-		for _, f := range folders {
-			if err := endPod(ctx, c, filepath.Base(f)); err != nil {
-				return err
-			}
-		}
+	if err := endOnRuntime(ctx, strings.TrimSpace(string(text)), folders); err != nil && !gone {
+		return fmt.Errorf("pods may still be running there; start the runtime and purge again, or, if it is gone for "+
+			"good, purge with --runtime-gone: %w", err)
 	}
 	return unmountBelow(dataDir)
+}
+
+// endOnRuntime ends the pods that have these folders.
+func endOnRuntime(ctx context.Context, endpoint string, folders []string) error {
+	if len(folders) == 0 {
+		return nil
+	}
+	c, err := cri.Dial(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, f := range folders {
+		if err := endPod(ctx, c, filepath.Base(f)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endPodTime is how long an external runtime may take to end a pod: one that hangs must not keep a purge from ending.

@@ -21,9 +21,16 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
+// PurgeOptions change what [Purge] does.
+type PurgeOptions struct {
+	// RuntimeGone says that the external runtime, if the pods are on one, will not come back. Where it does not answer,
+	// their processes are ended by their cgroups; what it has written down of them stays with it.
+	RuntimeGone bool
+}
+
 // Purge ends all pods of a data folder and removes what a server with that folder left on the machine: containers,
 // mounts, network, logs, and the folder. No server may run on it. It can be repeated after an error.
-func Purge(ctx context.Context, dataDir string) error {
+func Purge(ctx context.Context, dataDir string, o PurgeOptions) error {
 	if err := MayPurge(dataDir); err != nil {
 		return err
 	}
@@ -32,7 +39,7 @@ func Purge(ctx context.Context, dataDir string) error {
 		return beforePurge(err)
 	}
 	defer held.release()
-	if err := endForeign(ctx, dataDir); err != nil {
+	if err := endForeign(ctx, dataDir, o.RuntimeGone); err != nil {
 		return err
 	}
 	rerr := runtime.Purge(ctx, dataDir)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,23 +37,24 @@ func StartContainerd(t testing.TB) *Containerd {
 	if bin == "" {
 		t.Skip("Debian's containerd is not here: run tools/setup.sh containerd, or apt-get install containerd")
 	}
-	dir, err := os.MkdirTemp("", "wh-ext-") // short: sockets are in it
+	dir, err := os.MkdirTemp("", runtimePrefix) // short: sockets are in it
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := writePID(dir, ownerFile, os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
 	d := &Containerd{dir: dir, socket: filepath.Join(dir, "c.sock"), bin: bin, log: filepath.Join(dir, "log")}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	d.configure(t)
 	t.Cleanup(func() { // of whichever process runs last: the server's folder is purged before, with its help
-		if d.cmd == nil {
-			return
+		if d.cmd != nil {
+			_ = d.cmd.Process.Signal(syscall.SIGTERM)
+			_ = d.cmd.Wait() // it ends with the signal's code, or has ended before
 		}
-		_ = d.cmd.Process.Signal(syscall.SIGTERM)
-		_ = d.cmd.Wait() // it ends with the signal's code, or has ended before
-		if err := killWith(dir + "/"); err != nil {
+		if err := removeRuntime(dir); err != nil {
 			t.Error(err)
 		}
 	})
+	d.configure(t)
 	d.Run(t)
 	return d
 }
@@ -126,7 +128,8 @@ func (d *Containerd) Bridge(t testing.TB, name, subnet string) {
 	conf := fmt.Sprintf(`{"cniVersion": "0.4.0", "name": %[1]q, "plugins": [{"type": "bridge", "bridge": %[1]q, "isGateway": true,
 		"ipam": {"type": "host-local", "dataDir": %[2]q, "ranges": [[{"subnet": %[3]q}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}`,
 		name, filepath.Join(d.dir, "ipam"), subnet)
-	if err := os.WriteFile(filepath.Join(d.dir, "net.d/05-bridge.conflist"), []byte(conf), 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(d.dir, "net.d/05-bridge.conflist"), []byte(conf), 0o644),
+		os.WriteFile(filepath.Join(d.dir, bridgeFile), []byte(name), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	// The plug-in would make it with the first pod.

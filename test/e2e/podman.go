@@ -24,8 +24,11 @@ func NeedPodman(t testing.TB) *Podman {
 	if root == "" || runc == "" {
 		t.Skip("Debian's podman or runc is not here: run tools/setup.sh containerd podman, or apt-get install podman runc")
 	}
-	dir, err := os.MkdirTemp("", "wh-pod-") // short: sockets are in it
+	dir, err := os.MkdirTemp("", podmanPrefix) // short: sockets are in it
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writePID(dir, ownerFile, os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
 	p := &Podman{dir: dir, Path: filepath.Join(dir, "bin")}
