@@ -106,6 +106,7 @@ func TestAttachFromTheFirstByte(t *testing.T) {
 // EC-15, EC-16: a server that is killed amid the output of a debug container costs neither a client that attaches again nor the log
 // a line.
 func TestAttachAcrossKill(t *testing.T) {
+	t.Parallel()
 	needBusybox(t)
 	srv := own(t)
 	s := srv.Space(t)

@@ -49,7 +49,7 @@ spec:
   - name: c
     command: [sh, -c, IDLE]
     env: [{name: MUCH, valueFrom: {resourceFieldRef: {resource: limits.hugepages-2Mi}}}]
-    resources: {limits: {hugepages-2Mi: 6Mi, memory: 32Mi, cpu: 10m}}
+    resources: {limits: {hugepages-2Mi: 6Mi, memory: 32Mi, cpu: 500m}}
     volumeMounts: [{name: huge, mountPath: /huge}]
   volumes: [{name: huge, emptyDir: {medium: HugePages, sizeLimit: 4Mi}}]
 `

@@ -14,6 +14,7 @@ import (
 // TestMakeInstall: make install puts the program, its manual pages and completions into DESTDIR, below PREFIX, and
 // nothing elsewhere; make uninstall takes all of it away.
 func TestMakeInstall(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := func(target string) {
 		t.Helper()
