@@ -83,6 +83,9 @@ func schedulersWords() []struct{ phrase, means, try string } {
 			"look at its claims: kubectl get pvc"},
 		{"max volume count", "nodes have as many volumes as they can take",
 			"add a node, or end pods with volumes"},
+		{"enough free storage",
+			"the driver of its volume's class has no room for the volume on nodes that could take it",
+			"see what it has: kubectl get csistoragecapacities -A; ask for less, or make room"},
 		{"no nodes available", "there is no node", "look at kubectl get nodes"},
 	}
 }

@@ -70,7 +70,8 @@ func TestPreemption(t *testing.T) {
 		if len(deleted) != 1 || len(bound) != 0 {
 			t.Errorf("while it is going: gone %v, bound %v", deleted, bound)
 		}
-		if err := client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "default", "low"); err != nil {
+		if err := client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "default",
+			"low"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -100,7 +100,8 @@ func TestNotOurs(t *testing.T) {
 	within(t, func(pod string) error { bound[pod]++; return nil }, func(client *fake.Clientset) {
 		create(t, client, "foreign", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" })
 		create(t, client, "over", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
-		create(t, client, "gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/g"}} })
+		create(t, client, "gated",
+			func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/g"}} })
 		create(t, client, "leaving", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"example.com/f"}
 		})
@@ -113,7 +114,8 @@ func TestNotOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 		pod.Spec.SchedulingGates = nil
-		if _, err := client.CoreV1().Pods("default").Update(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
+		if _, err := client.CoreV1().Pods("default").Update(context.Background(), pod,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -133,7 +135,8 @@ func TestFeatureOff(t *testing.T) {
 	withGates(t, gates, func(pod string) error { bound[pod]++; return nil }, func(client *fake.Clientset) {
 		create(t, client, "plain", nil)
 		create(t, client, "sidecar", func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "proxy", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+			p.Spec.InitContainers = []corev1.Container{{Name: "proxy",
+				RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 		})
 		synctest.Wait()
 		if bound["plain"] != 1 || bound["sidecar"] != 0 {
@@ -144,7 +147,8 @@ func TestFeatureOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		const want = "not scheduling the pod: spec.initContainers[0].restartPolicy needs the feature gate SidecarContainers, which is off at the scheduler"
-		if c := pod.Status.Conditions; len(c) != 1 || c[0].Type != corev1.PodScheduled || c[0].Status != corev1.ConditionFalse || c[0].Message != want {
+		if c := pod.Status.Conditions; len(c) != 1 || c[0].Type != corev1.PodScheduled ||
+			c[0].Status != corev1.ConditionFalse || c[0].Message != want {
 			t.Errorf("conditions %+v", c)
 		}
 	})

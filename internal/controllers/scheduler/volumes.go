@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,6 +40,11 @@ type volumeBook struct {
 	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
 	nodes   storagelisters.CSINodeLister
+	drivers storagelisters.CSIDriverLister
+
+	beginRoom sync.Once
+	roomKnown bool // likewise; of use once a driver counts its room
+	room      storagelisters.CSIStorageCapacityLister
 }
 
 // learn starts the informers. Their events have the pods with claims tried again.
@@ -46,6 +52,21 @@ func (b *volumeBook) learn(ctx context.Context, r *run) {
 	core, storage := b.factory.Core().V1(), b.factory.Storage().V1()
 	b.claims, b.volumes = core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister()
 	b.classes, b.nodes = storage.StorageClasses().Lister(), storage.CSINodes().Lister()
+	b.drivers = storage.CSIDrivers().Lister()
+	b.hear(ctx, r, func() { b.known = true }, core.PersistentVolumeClaims().Informer(),
+		core.PersistentVolumes().Informer(), storage.StorageClasses().Informer(), storage.CSINodes().Informer(),
+		storage.CSIDrivers().Informer())
+}
+
+// learnRoom starts the informer of what drivers have of room, which few count.
+func (b *volumeBook) learnRoom(ctx context.Context, r *run) {
+	storage := b.factory.Storage().V1()
+	b.room = storage.CSIStorageCapacities().Lister()
+	b.hear(ctx, r, func() { b.roomKnown = true }, storage.CSIStorageCapacities().Informer())
+}
+
+// hear starts informers; known is called by the owner of the state when all that is there has been heard of.
+func (b *volumeBook) hear(ctx context.Context, r *run, known func(), from ...cache.SharedIndexInformer) {
 	heard := func() {
 		r.box.send(func() {
 			b.events++
@@ -53,8 +74,7 @@ func (b *volumeBook) learn(ctx context.Context, r *run) {
 		})
 	}
 	var synced []cache.DoneChecker
-	for _, i := range []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(),
-		core.PersistentVolumes().Informer(), storage.StorageClasses().Informer(), storage.CSINodes().Informer()} {
+	for _, i := range from {
 		registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { heard() },
 			UpdateFunc: func(_, _ any) { heard() }, DeleteFunc: func(any) { heard() }})
 		if err != nil { // the server is stopping
@@ -66,11 +86,25 @@ func (b *volumeBook) learn(ctx context.Context, r *run) {
 	go func() {
 		if cache.WaitFor(ctx, "", synced...) {
 			r.box.send(func() {
-				b.known = true
+				known()
 				r.state.tryClaims()
 			})
 		}
 	}()
+}
+
+// ready reports whether enough is known to decide by. What is not known yet is asked for.
+func (b *volumeBook) ready(ctx context.Context, r *run) bool {
+	b.begin.Do(func() { b.learn(ctx, r) })
+	if !b.known {
+		return false
+	}
+	drivers, _ := b.drivers.List(labels.Everything()) // a lister over memory has no errors
+	if !slices.ContainsFunc(drivers, claims.Counts) {
+		return true
+	}
+	b.beginRoom.Do(func() { b.learnRoom(ctx, r) })
+	return b.roomKnown
 }
 
 func (b *volumeBook) world() claims.World {
@@ -89,6 +123,11 @@ func (b *volumeBook) world() claims.World {
 			return all
 		},
 		Limits: b.limits,
+		Driver: func(name string) *storagev1.CSIDriver { return found(b.drivers.Get(name)) },
+		Room: func() []*storagev1.CSIStorageCapacity {
+			all, _ := b.room.List(labels.Everything())
+			return all
+		},
 	}
 }
 
@@ -142,8 +181,7 @@ func nodesFor(c fit.Cluster, v *claims.Verdict) (fit.Cluster, string) {
 
 // decideWithClaims is decide for a pod with claims; ok is false while it is not known yet what these are.
 func (r *run) decideWithClaims(ctx context.Context, pod *corev1.Pod) (d fit.Decision, v claims.Verdict, ok bool) {
-	r.volumes.begin.Do(func() { r.volumes.learn(ctx, r) })
-	if !r.volumes.known {
+	if !r.volumes.ready(ctx, r) {
 		return d, v, false
 	}
 	v = claims.Judge(pod, r.volumes.world())

@@ -23,6 +23,8 @@ type World struct {
 	Pods    func(namespace string) []*corev1.Pod
 	// Limits are how many volumes of each CSI driver a node takes at once, as far as they are known.
 	Limits func(node string) map[string]int
+	Driver func(name string) *storagev1.CSIDriver // nil: there is none
+	Room   func() []*storagev1.CSIStorageCapacity // what the drivers that count their room have
 }
 
 // Verdict is what a pod's claims say.
@@ -166,6 +168,10 @@ func (v *Verdict) place(c *corev1.PersistentVolumeClaim, node *corev1.Node,
 	class := v.world.Class(storagehelpers.GetPersistentVolumeClaimClass(c))
 	if class == nil || class.Provisioner == storagehelpers.NotSupportedProvisioner {
 		return Step{}, "node(s) didn't find available persistent volumes to bind"
+	}
+	// Where the volume is being made already, the driver has taken the room, or gives the node back.
+	if c.Annotations[storagehelpers.AnnSelectedNode] != node.Name && !v.room(c, class, node) {
+		return Step{}, "node(s) did not have enough free storage"
 	}
 	return Step{Claim: c}, ""
 }

@@ -17,7 +17,8 @@ import (
 func world(class string, volumes []*corev1.PersistentVolume, change ...func(*corev1.PersistentVolumeClaim)) World {
 	late, now := storagev1.VolumeBindingWaitForFirstConsumer, storagev1.VolumeBindingImmediate
 	classes := map[string]*storagev1.StorageClass{
-		"local":   {Provisioner: "wherry.dev/local", VolumeBindingMode: &late},
+		"local": {ObjectMeta: metav1.ObjectMeta{Name: "local"}, Provisioner: "wherry.dev/local",
+			VolumeBindingMode: &late},
 		"by-hand": {Provisioner: storagehelpers.NotSupportedProvisioner, VolumeBindingMode: &late},
 		"fast":    {Provisioner: "example.com", VolumeBindingMode: &now},
 	}
@@ -47,6 +48,8 @@ func world(class string, volumes []*corev1.PersistentVolume, change ...func(*cor
 		Class:   func(name string) *storagev1.StorageClass { return classes[name] },
 		Volumes: func() []*corev1.PersistentVolume { return volumes },
 		Limits:  func(string) map[string]int { return nil },
+		Driver:  func(string) *storagev1.CSIDriver { return nil },
+		Room:    func() []*storagev1.CSIStorageCapacity { return nil },
 		Pods: func(string) []*corev1.Pod {
 			other := pod("data")
 			other.Name, other.UID, other.Spec.NodeName = "other", "o", "n1"
