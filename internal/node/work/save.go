@@ -5,10 +5,12 @@ package work
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // saving is the storing of a status: one at a time, the newest next.
@@ -58,7 +60,7 @@ func (w *Worker) store(ctx context.Context) {
 }
 
 // stored takes in how the storing of a status ended.
-func (w *Worker) stored(r savedStatus) {
+func (w *Worker) stored(ctx context.Context, r savedStatus) {
 	err, came := r.err, w.save.came
 	w.save.out, w.save.done, w.save.came = false, nil, nil
 	w.save.due = time.Time{}
@@ -80,7 +82,12 @@ func (w *Worker) stored(r savedStatus) {
 	default:
 		w.save.fails++
 		w.save.due = time.Now().Add(min(saveRetry<<min(w.save.fails-1, 10), saveRetryMax))
-		w.log.Warn("cannot store status", "err", err, "times", w.save.fails)
+		level := slog.LevelWarn
+		if w.save.fails == 1 && apierrors.IsForbidden(err) {
+			// A node has no rights to a pod that is gone: most often that is heard in a moment.
+			level = slog.LevelDebug
+		}
+		w.log.Log(ctx, level, "cannot store status", "err", err, "times", w.save.fails)
 	}
 }
 

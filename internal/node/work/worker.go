@@ -236,7 +236,7 @@ func (w *Worker) wait(ctx context.Context, until time.Time) {
 	case r := <-w.returns:
 		w.returned(r)
 	case r := <-w.save.done:
-		w.stored(r)
+		w.stored(ctx, r)
 	case <-w.box.signal:
 		w.hear(w.box.take())
 	}
