@@ -44,7 +44,10 @@ func TestRestartRules(t *testing.T) {
 			pod.Spec.RestartPolicy = c.pod
 			s.Create(pod)
 			st.Await("main", "up", 1)
-			s.Wait(name, "run other", func(p *corev1.Pod) bool { return Status(p, "other").State.Running != nil })
+			s.Wait(name, "run other", func(p *corev1.Pod) bool {
+				o := Status(p, "other")
+				return o != nil && o.State.Running != nil
+			})
 			st.Set("main", "go")
 			if c.restart {
 				st.Await("main", "start", 2)
