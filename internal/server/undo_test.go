@@ -52,7 +52,7 @@ func TestRefusedStart(t *testing.T) {
 			}
 			leavesNothing(t, dir)
 			if t.Failed() {
-				if err := Purge(t.Context(), dir); err != nil {
+				if err := Purge(t.Context(), dir, PurgeOptions{}); err != nil {
 					t.Log(err)
 				}
 			}
