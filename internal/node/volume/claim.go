@@ -125,16 +125,13 @@ func readOnlyClaim(v *corev1.Volume) bool {
 
 // mountVolume mounts a persistent volume at dir.
 func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, readOnly bool, dir string) error {
+	if pv.Spec.Local != nil { // which takes more than one step
+		return mountLocal(ctx, pv, readOnly, dir)
+	}
 	if there, err := isMounted(dir); err != nil || there {
 		return err
 	}
 	switch s := pv.Spec.PersistentVolumeSource; {
-	case s.Local != nil:
-		err := mountLocal(ctx, pv, readOnly, dir)
-		if err == nil && readOnly {
-			err = sealed(dir)
-		}
-		return err
 	case s.HostPath != nil:
 		if len(pv.Spec.MountOptions) > 0 { // as the kubelet says
 			return errors.New("mount options are not supported for this volume type: remove spec.mountOptions, or use local")
