@@ -55,6 +55,7 @@ type Aggregator struct {
 	custom  custom
 
 	routes atomic.Pointer[table] // nil: there are none
+	whole  whole
 
 	mu        sync.Mutex
 	documents Documents // set by Start

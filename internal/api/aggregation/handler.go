@@ -33,7 +33,7 @@ func (a *Aggregator) Handler(next http.Handler) http.Handler {
 			return
 		}
 		if path == openAPIv2 {
-			a.wholeDocument(t, next, w, req)
+			a.wholeDocument(next, w, req)
 			return
 		}
 		switch r, described := t.at(path); {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
 	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/upstream"
@@ -56,6 +57,13 @@ func newRoute(s *v1.APIService, o Options, cert, key []byte) *route {
 func (r *route) same(other *route) bool {
 	return r != nil && r.service.ResourceVersion == other.service.ResourceVersion &&
 		r.service.UID == other.service.UID && bytes.Equal(r.cert, other.cert)
+}
+
+// server is the same for routes that lead to the same server by the same way.
+func (r *route) server() string {
+	s := r.service.Spec
+	return fmt.Sprintf("%s/%s:%d %t %x", s.Service.Namespace, s.Service.Name, ptr.Deref(s.Service.Port, 0),
+		s.InsecureSkipTLSVerify, s.CABundle)
 }
 
 // always is the route for those who find out whether it is available.
