@@ -63,6 +63,9 @@ func isIPCSysctl(name string) bool {
 		name == "kernel.sem" || strings.HasPrefix(name, "fs.mqueue.")
 }
 
+// domainname is the one sysctl of the UTS namespace that a pod may set: its host name is its own field.
+const domainname = "kernel.domainname"
+
 // safeSysctls are those that have a namespace and do no harm to other pods, as of Kubernetes 1.37.
 func safeSysctls() []string {
 	return []string{
@@ -115,7 +118,7 @@ func (p SysctlPatterns) match(name string) bool {
 // namespaced reports whether each pod can have a sysctl for itself.
 func namespaced(dotted string) bool {
 	return strings.HasPrefix(dotted, "net.") || strings.HasPrefix(dotted, "user.") || isIPCSysctl(dotted) ||
-		dotted == "kernel.domainname"
+		dotted == domainname
 }
 
 // ForbiddenSysctl says which sysctl of the Pod a node with these further ones does not let it set, and what to do;
@@ -135,6 +138,8 @@ func ForbiddenSysctl(pod *corev1.Pod, allowed SysctlPatterns) string {
 		case strings.HasPrefix(dotted, "user.") && (pod.Spec.HostUsers == nil || *pod.Spec.HostUsers):
 			// Of the network's and of IPC the API has judged this already.
 			return fmt.Sprintf("forbidden sysctl: %q not allowed with host User enabled: it is the machine's unless the pod has hostUsers: false", c.Name)
+		case dotted == domainname && pod.Spec.HostNetwork: // such a pod has no names of its own either
+			return fmt.Sprintf("forbidden sysctl: %q not allowed with host UTS enabled: it is the machine's if the pod has hostNetwork: true", c.Name)
 		}
 	}
 	return ""

@@ -51,6 +51,13 @@ func TestForbiddenSysctl(t *testing.T) {
 			t.Errorf("%s, allowed %v: %q, want %q", tc.names, tc.allowed, got, tc.want)
 		}
 	}
+	for _, name := range []string{"kernel.domainname", "kernel/domainname"} {
+		machines := &corev1.Pod{Spec: corev1.PodSpec{HostNetwork: true, SecurityContext: &corev1.PodSecurityContext{
+			Sysctls: []corev1.Sysctl{{Name: name, Value: "x"}}}}}
+		if got := ForbiddenSysctl(machines, SysctlPatterns{"kernel.domainname"}); !strings.Contains(got, `"`+name+`" not allowed with host UTS enabled`) {
+			t.Errorf("%s in a pod with the machine's network: %q", name, got)
+		}
+	}
 	own, allowed := &corev1.Pod{Spec: corev1.PodSpec{HostUsers: new(bool), SecurityContext: &corev1.PodSecurityContext{
 		Sysctls: []corev1.Sysctl{{Name: "user/max_user_namespaces", Value: "1"}}}}}, SysctlPatterns{"user.*"}
 	if got := ForbiddenSysctl(own, allowed); got != "" {

@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
 // PID-03, PID-04: what is taken from a container's specification: whether it is a sandbox, whether processes can
@@ -72,6 +75,35 @@ func TestHolderWords(t *testing.T) {
 	}
 }
 
+// PL-20: a sysctl is set in a namespace of the pod's own, or not at all.
+func TestHolderSysctls(t *testing.T) {
+	for _, c := range []struct{ sysctl, namespaces, want string }{
+		{"kernel.domainname", "uts", ""},
+		{"kernel.domainname", "ipc pid network user", "the pod has no uts namespace"},
+		{"kernel/hostname", "network", "the pod has no uts namespace"},
+		{"net.ipv4.ip_forward", "network", ""},
+		{"net/ipv4/conf/eth0.1/rp_filter", "network", ""},
+		{"net.ipv4.ip_forward", "uts", "the pod has no network namespace"},
+		{"user.max_user_namespaces", "user", ""},
+		{"user.max_user_namespaces", "network", "the pod has no user namespace"},
+		{"kernel.msgmax", "ipc", ""},
+		{"kernel.sem", "uts", "the pod has no ipc namespace"},
+		{"kernel.shm_rmid_forced", "uts", "the pod has no ipc namespace"},
+		{"fs.mqueue.msg_max", "uts", "the pod has no ipc namespace"},
+		{"vm.swappiness", "ipc uts network user pid mount", "belongs to the machine"},
+		{"net/../vm/swappiness", "network", "belongs to the machine"},
+	} {
+		s := spec{}
+		s.Linux.Sysctl = map[string]string{c.sysctl: "1"}
+		for _, n := range strings.Fields(c.namespaces) {
+			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.LinuxNamespaceType(n)})
+		}
+		if err := (holder{spec: s}).foreign(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %s: %v, want %q", c.sysctl, c.namespaces, err, c.want)
+		}
+	}
+}
+
 // PL-38: the holder's words, and what is not one.
 func TestReadHolder(t *testing.T) {
 	for words, want := range map[string]struct {
@@ -124,6 +156,7 @@ func FuzzSpec(f *testing.F) {
 			return
 		}
 		_, _, _ = s.sandbox(), s.outlived(), s.hooked()
+		_ = holder{spec: s}.foreign()
 		_ = holder{spec: s}.words()
 		_ = holder{spec: s}.attributes()
 	})

@@ -67,6 +67,38 @@ func (h holder) words() []string {
 	return out
 }
 
+// foreign says which sysctl is not to be set, because the namespace that it belongs to is not the pod's own: the holder
+// may write to the machine's as well. (Pure.)
+func (h holder) foreign() error {
+	for _, name := range slices.Sorted(maps.Keys(h.spec.Linux.Sysctl)) {
+		kind := sysctlNamespace(sysctlFile(name))
+		if kind == "" {
+			return fmt.Errorf("sysctl %s belongs to the machine", name)
+		}
+		if _, own := h.spec.namespace(kind); !own {
+			return fmt.Errorf("sysctl %s belongs to the machine: the pod has no %s namespace of its own", name, kind)
+		}
+	}
+	return nil
+}
+
+// sysctlNamespace is the kind of namespace that the sysctl of a file belongs to; "": it is the machine's. (Pure.)
+func sysctlNamespace(file string) specs.LinuxNamespaceType {
+	for _, n := range []struct {
+		begins string
+		kind   specs.LinuxNamespaceType
+	}{
+		{"net/", specs.NetworkNamespace}, {"user/", specs.UserNamespace}, {"fs/mqueue/", specs.IPCNamespace},
+		{"kernel/shm", specs.IPCNamespace}, {"kernel/msg", specs.IPCNamespace}, {"kernel/sem", specs.IPCNamespace},
+		{"kernel/domainname", specs.UTSNamespace}, {"kernel/hostname", specs.UTSNamespace},
+	} {
+		if strings.HasPrefix(file, n.begins) && filepath.IsLocal(file) && filepath.Clean(file) == file {
+			return n.kind
+		}
+	}
+	return ""
+}
+
 // sysctlFile is a sysctl's file below /proc/sys. A name with slashes has dots of its own.
 func sysctlFile(name string) string {
 	if strings.Contains(name, "/") {
@@ -77,6 +109,9 @@ func sysctlFile(name string) string {
 
 // start starts the holder and gives its number and its end.
 func (h holder) start(children *children) (pid int, end <-chan runc.Exit, err error) {
+	if err := h.foreign(); err != nil {
+		return 0, nil, err
+	}
 	if err := os.MkdirAll(filepath.Join(h.bundle, "rootfs"), 0o711); err != nil {
 		return 0, nil, err
 	}

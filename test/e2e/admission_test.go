@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // first stays, over a kill of the server too.
 func TestNodeAdmission(t *testing.T) {
 	t.Parallel()
-	s := own(t, ServerOptions{Args: []string{"--allowed-unsafe-sysctls", "kernel.msg*,user.*"}})
+	s := own(t, ServerOptions{Args: []string{"--allowed-unsafe-sysctls", "kernel.msg*,user.*,kernel.domainname"}})
 	k := kitOn(t, s)
 	patch := func(what string, sub ...string) {
 		t.Helper()
@@ -60,6 +61,9 @@ func TestNodeAdmission(t *testing.T) {
 	bound("users", `hostUsers: false, securityContext: {sysctls: [{name: user.max_user_namespaces, value: "17"}]},`, "")
 	k.WaitReady("users")
 	k.says("users", "c", "cat /proc/sys/user/max_user_namespaces", "17")
+	bound("domain", `securityContext: {sysctls: [{name: kernel.domainname, value: pods.example}]},`, "")
+	k.WaitReady("domain")
+	k.says("domain", "c", "cat /proc/sys/kernel/domainname", "pods.example")
 	waits := bound("waits", "nodeSelector: {disk: ssd}, volumes: [{name: v, secret: {secretName: late}}],", ", volumeMounts: [{name: v, mountPath: /v}]")
 	k.WaitEvent("waits", "FailedMount", "late")
 
@@ -72,6 +76,11 @@ func TestNodeAdmission(t *testing.T) {
 	refused("label", "nodeSelector: {disk: hdd},", "", "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
 	refused("users-shared", `securityContext: {sysctls: [{name: user.max_user_namespaces, value: "17"}]},`, "", "SysctlForbidden",
 		`forbidden sysctl: "user.max_user_namespaces" not allowed with host User enabled`)
+	refused("domain-shared", `hostNetwork: true, securityContext: {sysctls: [{name: kernel.domainname, value: pods.example}]},`, "", "SysctlForbidden",
+		`forbidden sysctl: "kernel.domainname" not allowed with host UTS enabled`)
+	if name, err := os.ReadFile("/proc/sys/kernel/domainname"); err != nil || strings.Contains(string(name), "pods.example") {
+		t.Errorf("PL-20 the machine's domain name is %q, %v", name, err)
+	}
 	refused("sysctl", `securityContext: {sysctls: [{name: kernel.shmmax, value: "65536"}]},`, "", "SysctlForbidden", `forbidden sysctl: "kernel.shmmax" not allowlisted`)
 
 	// No taint: it would be a race between the node that refuses a pod and the controller that evicts it (WL-07).
