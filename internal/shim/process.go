@@ -27,8 +27,8 @@ type process struct {
 
 	begun    atomic.Bool   // its start was asked for
 	tried    chan struct{} // closed when what was begun has come to something: it runs, or never will
-	unwanted atomic.Bool   // nobody waits for its start any more
-	dropped  chan struct{} // closed when unwanted is set
+	dropped  chan struct{} // closed when nobody waits for its start any more
+	dropping sync.Once     // closes it
 
 	mu   sync.Mutex
 	pid  int
@@ -113,8 +113,17 @@ func (p *process) awaitStart(ctx context.Context) error {
 // drop says that the process is not wanted any more, if it does not run yet. A call that is cancelled in containerd is
 // not in its shim: a start that waits for containerd to open its ends of the streams hears of it by this.
 func (p *process) drop() {
-	if p.unwanted.CompareAndSwap(false, true) {
-		close(p.dropped)
+	p.dropping.Do(func() { close(p.dropped) })
+}
+
+// endIfDropped kills a process that has been started and was dropped until then. Whoever kills a process drops it, and
+// then signals it; whoever starts one notes its number, and then calls this: under the lock either the one finds the
+// number, or the other finds it dropped. A process that has ended by itself needs no signal.
+func (p *process) endIfDropped() {
+	select {
+	case <-p.dropped:
+		_ = p.signal(uint32(deathSignal))
+	default:
 	}
 }
 

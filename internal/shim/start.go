@@ -144,6 +144,8 @@ func (c *container) exec(ctx context.Context, p *process, what specs.Process, ch
 	end, err := l.start()
 	if err != nil {
 		p.never(failedStatus)
+		return nil, err
 	}
-	return end, err
+	p.endIfDropped()
+	return end, nil
 }

@@ -225,3 +225,74 @@ func TestUnreadExecHoldsNothingUp(t *testing.T) {
 		t.Error("a process was started in a container that had ended")
 	}
 }
+
+// PL-10, RS-02: a process that is killed while runc starts it does not outlive that, though there is nothing to be killed
+// yet; one that is killed when it runs ends by that.
+func TestKilledWhileItIsStarted(t *testing.T) {
+	s, dir := standIn(t)
+	begin := func(exec string) (gate *os.File, came <-chan error) {
+		t.Helper()
+		begun := make(chan error, 1)
+		go func() {
+			_, err := s.Start(t.Context(), &taskapi.StartRequest{ID: "c", ExecID: exec})
+			begun <- err
+		}()
+		// It is open when runc reads it.
+		gate, err := os.OpenFile(filepath.Join(dir, "gate"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gate, begun
+	}
+	start := func(gate *os.File, came <-chan error) {
+		t.Helper()
+		if _, err := gate.WriteString("go\n"); err != nil {
+			t.Fatal(err)
+		}
+		gate.Close()
+		if err := within(t, "the start", came); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(begin(""))
+	spec, err := pack(&options.ProcessDetails{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Value = []byte(`{"args":["true"],"cwd":"/"}`)
+	for _, during := range []bool{true, false} {
+		id := fmt.Sprint("during-", during)
+		if _, err := s.Exec(t.Context(), &taskapi.ExecProcessRequest{ID: "c", ExecID: id, Spec: spec}); err != nil {
+			t.Fatal(err)
+		}
+		kill := func() error {
+			_, err := s.Kill(t.Context(), &taskapi.KillRequest{ID: "c", ExecID: id, Signal: uint32(deathSignal)})
+			return errgrpc.ToNative(err)
+		}
+		gate, came := begin(id)
+		if during {
+			if err := kill(); !errdefs.IsFailedPrecondition(err) {
+				t.Errorf("killed while it is started: %v", err)
+			}
+		}
+		start(gate, came)
+		if !during {
+			if err := kill(); err != nil {
+				t.Errorf("killed when it runs: %v", err)
+			}
+		}
+		ended := make(chan uint32, 1)
+		go func() {
+			if r, err := s.Wait(t.Context(), &taskapi.WaitRequest{ID: "c", ExecID: id}); err == nil {
+				ended <- r.ExitStatus
+			}
+		}()
+		if status := within(t, "the end of "+id, ended); status != uint32(killedStatus) {
+			t.Errorf("%s ended with %d", id, status)
+		}
+	}
+	open(t, filepath.Join(dir, "end"))
+	if r, err := s.Wait(t.Context(), &taskapi.WaitRequest{ID: "c"}); err != nil || r.ExitStatus != 7 {
+		t.Errorf("Wait: %v, %v", r, err)
+	}
+}
