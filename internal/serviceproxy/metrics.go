@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 // measures counts what the proxy does, under kube-proxy's names. A nil one counts nothing.
@@ -51,9 +51,13 @@ func newMeasures() *measures {
 	return m
 }
 
-// handler serves them together with those of the process and of Go.
+// handler serves them together with those of the process and of Go. The library's own registry is not served: the API
+// server counts there who does what to it, and nobody shows here who he is.
 func (m *measures) handler() http.Handler {
-	return metrics.HandlerFor(prometheus.Gatherers{m.registry, legacyregistry.DefaultGatherer}, metrics.HandlerOpts{})
+	process := prometheus.NewRegistry()
+	process.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)))
+	return metrics.HandlerFor(prometheus.Gatherers{m.registry, process}, metrics.HandlerOpts{})
 }
 
 func (m *measures) passed(began, ended time.Time, err error) {

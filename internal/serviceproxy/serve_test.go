@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/ptr"
 )
 
@@ -72,7 +75,8 @@ func TestNodeSeen(t *testing.T) {
 	}
 }
 
-// TestAsKubeProxy (WL-09): /healthz, /livez, /metrics and /proxyMode answer as a kube-proxy's do.
+// TestAsKubeProxy (WL-09): /healthz, /livez, /metrics and /proxyMode answer as a kube-proxy's do; what the API server in
+// the same process counts is not shown to those who show nothing of themselves.
 func TestAsKubeProxy(t *testing.T) {
 	p := &Proxy{measures: newMeasures(), wake: make(chan struct{}, 1), dirty: map[string]bool{}}
 	ask := func(h http.Handler, path string) (int, string, http.Header) {
@@ -104,10 +108,19 @@ func TestAsKubeProxy(t *testing.T) {
 	if _, body, _ := ask(p.metricsHandler(), "/proxyMode"); body != "nftables" {
 		t.Errorf("/proxyMode: %q", body)
 	}
+	others := metrics.NewCounter(&metrics.CounterOpts{Name: "apiserver_of_this_test_total"})
+	legacyregistry.MustRegister(others)
+	others.Inc()
 	code, body, _ := ask(p.metricsHandler(), "/metrics")
+	for line := range strings.Lines(body) {
+		if name := strings.TrimLeft(line, "# "); !slices.ContainsFunc([]string{"kubeproxy_", "process_", "go_", "HELP ", "TYPE "},
+			func(of string) bool { return strings.HasPrefix(name, of) }) || strings.Contains(line, "apiserver_") {
+			t.Errorf("/metrics is not the proxy's: %s", line)
+		}
+	}
 	for _, want := range []string{`kubeproxy_proxy_healthz_total{code="503"} 2`, `kubeproxy_proxy_livez_total{code="200"} 1`,
 		"kubeproxy_sync_proxy_rules_duration_seconds_count 1", "kubeproxy_sync_proxy_rules_last_timestamp_seconds 8",
-		"kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds 1."} {
+		"kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds 1.", "process_cpu_seconds_total", "go_goroutines"} {
 		if code != 200 || !strings.Contains(body, want) {
 			t.Errorf("/metrics: %d, no %s", code, want)
 		}
