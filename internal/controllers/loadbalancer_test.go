@@ -5,8 +5,10 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
 )
 
@@ -98,4 +103,114 @@ func TestLoadBalancer(t *testing.T) {
 	becomes("second", "gone", func() error {
 		return services.Delete(t.Context(), "second", metav1.DeleteOptions{})
 	}, nil)
+}
+
+// TestLoadBalancerAway: WL-09: what becomes of services while the controller is away is made up for when it is there
+// again, also if it gives no addresses any more; what another has marked then is another's.
+func TestLoadBalancerAway(t *testing.T) {
+	client := admin(t)
+	services := client.CoreV1().Services("default")
+	balance := func(pool *loadbalancer.Pool) (stop func()) {
+		t.Helper()
+		config, err := server.As(rbac.LoadBalancer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		user := kubernetes.NewForConfigOrDie(config)
+		ctx, cancel := context.WithCancel(context.Background())
+		factory := informers.NewSharedInformerFactory(client, 0)
+		c := loadbalancer.New(user, factory, pool, slog.New(slog.DiscardHandler))
+		factory.Start(ctx.Done())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		return sync.OnceFunc(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			factory.Shutdown()
+		})
+	}
+	until := func(name, what string, is func(*corev1.Service) bool) { // nil: it is gone
+		t.Helper()
+		list, err := services.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Items) == 0 && is == nil || len(list.Items) == 1 && is != nil && is(&list.Items[0]) {
+			return
+		}
+		w, err := services.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: list.ResourceVersion,
+			TimeoutSeconds: ptr.To[int64](60)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			if e.Type == watch.Deleted && is == nil || is != nil && is(e.Object.(*corev1.Service)) {
+				return
+			}
+		}
+		t.Errorf("%s does not become %s", name, what)
+	}
+	marked := func(s *corev1.Service) bool { return slices.Contains(s.Finalizers, loadbalancer.Finalizer) }
+	free := func(s *corev1.Service) bool { return !marked(s) && len(s.Status.LoadBalancer.Ingress) == 0 }
+	served := func(s *corev1.Service) bool { return marked(s) && len(s.Status.LoadBalancer.Ingress) == 1 }
+	for off, pool := range map[bool]*loadbalancer.Pool{true: nil, false: machinePool()} {
+		t.Run(fmt.Sprintf("off=%t", off), func(t *testing.T) {
+			stop := balance(machinePool())
+			defer func() { stop() }()
+			for i, name := range []string{"kept", "deleted", "typed", "classed", "given"} {
+				if _, err := services.Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
+					Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: int32(7000 + i)}}}}, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				until(name, "one with an address", served)
+			}
+			stop()
+			patch := func(name, text string, sub ...string) {
+				t.Helper()
+				if _, err := services.Patch(t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{}, sub...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			patch("typed", `{"spec": {"type": "ClusterIP"}}`)
+			for _, name := range []string{"classed", "given"} {
+				patch(name, `{"spec": {"type": "ClusterIP"}}`)
+				patch(name, `{"spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb"}}`)
+			}
+			patch("given", `{"status": {"loadBalancer": {"ingress": [{"ip": "198.51.100.7"}]}}}`, "status")
+			if _, err := services.Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "cloud", Finalizers: []string{loadbalancer.Finalizer}},
+				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 7777}}}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"deleted", "cloud"} {
+				if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			until("deleted", "one that waits for the controller", func(s *corev1.Service) bool { return marked(s) && s.DeletionTimestamp != nil })
+
+			stop = balance(pool)
+			until("deleted", "gone", nil)
+			until("typed", "free", free)
+			until("classed", "free", free)
+			until("given", "free but for the address of another", func(s *corev1.Service) bool {
+				return !marked(s) && len(s.Status.LoadBalancer.Ingress) == 1 && s.Status.LoadBalancer.Ingress[0].IP == "198.51.100.7"
+			})
+			until("kept", "as it was", served)
+			if off {
+				stop()
+				until("cloud", "what it was", marked)
+				stop = balance(machinePool()) // which takes it for its own
+			}
+			until("cloud", "gone", nil)
+			for _, name := range []string{"kept", "typed", "classed", "given"} {
+				if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				until(name, "gone", nil)
+			}
+		})
+	}
 }

@@ -85,16 +85,7 @@ const ca = "-----BEGIN CERTIFICATE-----\ntest\n-----END CERTIFICATE-----\n"
 // start runs all controllers until the test ends, and fails it if one of them does not end well.
 func start(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	kubeconfig, err := server.AdminKubeconfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	client := kubernetes.NewForConfigOrDie(config)
+	client := admin(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := run(t, ctx)
 	t.Cleanup(func() {
@@ -104,8 +95,27 @@ func start(t *testing.T) kubernetes.Interface {
 	return client
 }
 
+// admin is a client that may do anything.
+func admin(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	kubeconfig, err := server.AdminKubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	return kubernetes.NewForConfigOrDie(config)
+}
+
 // balancer is the address of the machine, as far as services of type LoadBalancer are told.
 const balancer = "192.0.2.7"
+
+func machinePool() *loadbalancer.Pool {
+	return &loadbalancer.Pool{Machine: []netip.Addr{netip.MustParseAddr(balancer)}}
+}
 
 type controller interface{ Run(context.Context) error }
 
@@ -137,7 +147,7 @@ func run(t *testing.T, ctx context.Context) (wait func()) {
 		roleaggregation.New(client(rbac.RoleAggregation), factory, log),
 		certificates.New(client(rbac.CertificateController), factory, log, server.CA(), certificates.Longest),
 		bootstraptokens.New(client(rbac.TokenCleaner), log),
-		loadbalancer.New(client(rbac.LoadBalancer), factory, loadbalancer.Pool{Machine: []netip.Addr{netip.MustParseAddr(balancer)}}, log),
+		loadbalancer.New(client(rbac.LoadBalancer), factory, machinePool(), log),
 	}
 	factory.Start(ctx.Done())
 	ended := make(chan error, len(all))

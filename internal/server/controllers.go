@@ -100,13 +100,11 @@ func (s *Server) loops(users *loopbackClients, factory informers.SharedInformerF
 		}).Run,
 		func(ctx context.Context) error { return localvolumes.EnsureClass(ctx, classes, log) },
 	}
-	if s.opts.ServiceProxy != ProxyNone && s.opts.RuntimeEndpoint == "" {
-		pool, err := s.opts.balancerPool()
-		if err != nil {
-			return nil, err
-		}
-		loops = append(loops, loadbalancer.New(users.client(rbac.LoadBalancer), factory, pool, log).Run)
+	pool, err := s.opts.balancerPool()
+	if err != nil {
+		return nil, err
 	}
+	loops = append(loops, loadbalancer.New(users.client(rbac.LoadBalancer), factory, pool, log).Run)
 	if s.parts.etcd != nil {
 		loops = append(loops, s.keepSpaces(factory))
 	}

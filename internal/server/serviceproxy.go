@@ -133,22 +133,26 @@ func (s *Server) reserver(pods []netip.Prefix) func() []netip.Prefix {
 	return func() []netip.Prefix { return append(s.servicesNow(), nodes...) }
 }
 
-// balancerPool is where services of type LoadBalancer get their addresses.
-func (o Options) balancerPool() (loadbalancer.Pool, error) {
-	pool := loadbalancer.Pool{Busy: func(at netip.AddrPort, proto corev1.Protocol) string {
+// balancerPool is where services of type LoadBalancer get their addresses; nil: not from this server, which does not carry
+// them.
+func (o Options) balancerPool() (*loadbalancer.Pool, error) {
+	if o.ServiceProxy == ProxyNone || o.RuntimeEndpoint != "" {
+		return nil, nil
+	}
+	pool := &loadbalancer.Pool{Busy: func(at netip.AddrPort, proto corev1.Protocol) string {
 		return network.Taken(at, string(proto))
 	}}
 	for _, text := range o.LoadBalancerCIDRs {
 		r, err := netip.ParsePrefix(text)
 		if err != nil {
-			return pool, fmt.Errorf("--load-balancer-cidr: %w", err)
+			return nil, fmt.Errorf("--load-balancer-cidr: %w", err)
 		}
 		pool.Ranges = append(pool.Ranges, r)
 	}
 	for _, text := range o.NodeIPs {
 		a, err := netip.ParseAddr(text)
 		if err != nil {
-			return pool, fmt.Errorf("--node-ip: %w", err)
+			return nil, fmt.Errorf("--node-ip: %w", err)
 		}
 		pool.Machine = append(pool.Machine, a.Unmap())
 	}

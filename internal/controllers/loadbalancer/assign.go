@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Pool is where addresses come from.
@@ -73,16 +75,29 @@ func Assign(services []*corev1.Service, pool Pool) []Result {
 // that is no more than its address, but those who wait for it to go, or look for it, find what they know.
 const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// Released are the services that carry the finalizer and want no address any more: they are about to be deleted, or of
-// another type now. Those with a class have it from whoever implements that. (Pure.)
-func Released(services []*corev1.Service) (out []*corev1.Service) {
+// manager is who writes the finalizer, as the object remembers it.
+const manager = "wherry-load-balancer"
+
+// Released are the services that carry our finalizer and want no address of ours any more: they are about to be deleted,
+// of another type, or of a class by now. Other controllers of load balancers use the finalizer too. One of a service with a
+// class may be theirs and, unless balancing, any other. (Pure.)
+func Released(services []*corev1.Service, balancing bool) (out []*corev1.Service) {
 	for _, s := range services {
-		if slices.Contains(s.Finalizers, Finalizer) && s.Spec.LoadBalancerClass == nil &&
-			(s.DeletionTimestamp != nil || s.Spec.Type != corev1.ServiceTypeLoadBalancer) {
+		classed := s.Spec.LoadBalancerClass != nil
+		unwanted := s.DeletionTimestamp != nil || s.Spec.Type != corev1.ServiceTypeLoadBalancer || classed
+		ours := balancing && !classed || wrote(s, `"v:\"`+Finalizer+`\""`)
+		if slices.Contains(s.Finalizers, Finalizer) && unwanted && ours {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// wrote says whether a field, as managed fields name it, is as we have written it. (Pure.)
+func wrote(s *corev1.Service, field string) bool {
+	return slices.ContainsFunc(s.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == manager && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), field)
+	})
 }
 
 func nameOf(s *corev1.Service) string { return s.Namespace + "/" + s.Name }

@@ -28,12 +28,15 @@ func balanced(name string, age int, has string, ports ...int32) *corev1.Service 
 	return s
 }
 
-func with(s *corev1.Service, change func(*corev1.Service)) *corev1.Service {
-	change(s)
+func with(s *corev1.Service, changes ...func(*corev1.Service)) *corev1.Service {
+	for _, change := range changes {
+		change(s)
+	}
 	return s
 }
 
-// TestReleased: WL-09: a service lets go of its finalizer when it is deleted or of another type, unless it is another's.
+// TestReleased: WL-09: a service lets go of its finalizer when it is deleted, of another type, or of a class by now, unless
+// it is another's. Whether balancing or not, what we have written is ours.
 func TestReleased(t *testing.T) {
 	marked := func(change ...func(*corev1.Service)) *corev1.Service {
 		s := with(balanced("a", 1, "192.0.2.1", 80), func(s *corev1.Service) { s.Finalizers = []string{"example.com/other", Finalizer} })
@@ -45,20 +48,35 @@ func TestReleased(t *testing.T) {
 	deleted := func(s *corev1.Service) { s.DeletionTimestamp = ptr.To(metav1.Now()) }
 	plain := func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }
 	others := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("x/y") }
+	by := func(who string) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}, {Manager: who, Subresource: "status",
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{".":{},"v:\"service.kubernetes.io/load-balancer-cleanup\"":{}}}}`)}}
+		}
+	}
+	ours := by("wherry-load-balancer")
 	for _, c := range []struct {
-		name string
-		s    *corev1.Service
-		want int
+		name    string
+		s       *corev1.Service
+		on, off int // how many are released while addresses are given, and while none are
 	}{
-		{"in use", marked(), 0},
-		{"deleted", marked(deleted), 1},
-		{"of another type", marked(plain), 1},
-		{"another's", marked(others), 0},
-		{"another's, deleted", marked(others, deleted), 0},
-		{"without it", with(balanced("a", 1, "", 80), deleted), 0},
+		{"in use", marked(), 0, 0},
+		{"in use, ours", marked(ours), 0, 0},
+		{"deleted", marked(deleted), 1, 0},
+		{"deleted, ours", marked(deleted, ours), 1, 1},
+		{"deleted, a cloud's", marked(deleted, by("cloud-controller-manager")), 1, 0},
+		{"of another type", marked(plain), 1, 0},
+		{"of another type, ours", marked(plain, ours), 1, 1},
+		{"another's", marked(others), 0, 0},
+		{"another's, deleted", marked(others, deleted), 0, 0},
+		{"another's by now", marked(others, ours), 1, 1},
+		{"another's by now, deleted", marked(others, deleted, ours), 1, 1},
+		{"without it", with(balanced("a", 1, "", 80), deleted, ours), 0, 0},
 	} {
-		if got := Released([]*corev1.Service{c.s}); len(got) != c.want {
-			t.Errorf("%s: %d are released, want %d", c.name, len(got), c.want)
+		for balancing, want := range map[bool]int{true: c.on, false: c.off} {
+			if got := Released([]*corev1.Service{c.s}, balancing); len(got) != want {
+				t.Errorf("%s, balancing %t: %d are released, want %d", c.name, balancing, len(got), want)
+			}
 		}
 	}
 }

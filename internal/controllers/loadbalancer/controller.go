@@ -30,15 +30,16 @@ const all = "services"
 // Controller keeps the status of services.
 type Controller struct {
 	client   kubernetes.Interface
-	pool     Pool
+	pool     *Pool
 	loop     *loop.Loop
 	services corelisters.ServiceLister
 	events   *loop.Recorder
 	reported map[string]string // of services without an address, the event that was recorded last
 }
 
-// New makes the controller; the caller starts the factory's informers.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory, pool Pool,
+// New makes the controller; the caller starts the factory's informers. Without a pool it gives no addresses, and lets go
+// of the services that had one when there was a pool.
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, pool *Pool,
 	log *slog.Logger) *Controller {
 	c := &Controller{client: client, pool: pool, reported: map[string]string{},
 		events: loop.NewRecorder(client, Name)}
@@ -64,12 +65,28 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	reported, passing := map[string]string{}, ""
 	var errs []error
-	for _, s := range Released(list) {
+	for _, s := range Released(list, c.pool != nil) {
 		errs = append(errs, c.release(ctx, s))
 	}
-	for _, r := range Assign(list, c.pool) {
+	passing, err := c.assign(ctx, list)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return err
+	}
+	if passing != "" {
+		return loop.Later{Why: passing}
+	}
+	return nil
+}
+
+// assign gives addresses. What it returns is a problem of which nothing will signal the end.
+func (c *Controller) assign(ctx context.Context, list []*corev1.Service) (passing string, err error) {
+	if c.pool == nil {
+		return "", nil
+	}
+	reported := map[string]string{}
+	var errs []error
+	for _, r := range Assign(list, *c.pool) {
 		errs = append(errs, c.publish(ctx, r))
 		if r.Problem == "" {
 			continue
@@ -83,13 +100,7 @@ func (c *Controller) sync(ctx context.Context, _ string) error {
 		}
 	}
 	c.reported = reported
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if passing != "" {
-		return loop.Later{Why: passing}
-	}
-	return nil
+	return passing, errors.Join(errs...)
 }
 
 // publish writes where the service is to be reached, and that it is to wait for us when it is deleted, if the object
@@ -110,16 +121,19 @@ func (c *Controller) publish(ctx context.Context, r Result) error {
 	return c.write(ctx, s)
 }
 
-// release lets go of a service that wants no address any more.
+// release lets go of a service that wants no address any more. Whoever implements its class may have given it one by
+// now.
 func (c *Controller) release(ctx context.Context, s *corev1.Service) error {
 	s = s.DeepCopy()
 	s.Finalizers = slices.DeleteFunc(s.Finalizers, func(f string) bool { return f == Finalizer })
-	s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	if s.Spec.LoadBalancerClass == nil || wrote(s, `"f:ingress"`) {
+		s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	}
 	return c.write(ctx, s)
 }
 
 func (c *Controller) write(ctx context.Context, s *corev1.Service) error {
-	_, err := c.client.CoreV1().Services(s.Namespace).UpdateStatus(ctx, s, metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().Services(s.Namespace).UpdateStatus(ctx, s, metav1.UpdateOptions{FieldManager: manager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // its event comes
 		return nil
 	}

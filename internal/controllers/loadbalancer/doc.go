@@ -8,5 +8,6 @@
 // The laws: a service keeps the address that it has as long as it may have it, also across restarts, since the status
 // is all that is remembered. No two services have the same address and port. A service that can have none says why in
 // an event, and gets one when that changes. A service with an address, or that waits for one, carries [Finalizer],
-// which goes with the address. Services with a class belong to whoever implements that.
+// which goes with the address, also where no addresses are given any more: a server without a service proxy runs the
+// controller without a pool. Services with a class belong to whoever implements that.
 package loadbalancer
