@@ -166,13 +166,16 @@ func TestHealthChecks(t *testing.T) {
 		hook + "start-kube-aggregator-informers", hook + "apiservice-registration-controller",
 		hook + "apiservice-status-local-available-controller", hook + "apiservice-status-remote-available-controller",
 		hook + "kube-apiserver-autoregistration", "autoregister-completion", hook + "apiservice-openapi-controller",
-		hook + "storage-readiness"}
+		hook + "storage-readiness", hook + "rbac/bootstrap-roles", hook + "apiservice-discovery-controller"}
 	for path, more := range map[string][]string{"healthz": nil, "livez": nil, "readyz": {"informer-sync", "shutdown"}} {
 		text := ask("/" + path + "?verbose")
 		for _, name := range append(names, more...) {
 			if !strings.Contains(text, "[+]"+name+" ok\n") {
 				t.Errorf("/%s?verbose has no %s:\n%s", path, name, text)
 			}
+		}
+		if ready := path == "readyz"; strings.Contains(text, "informer-sync") != ready {
+			t.Errorf("/%s?verbose has informer-sync: %t:\n%s", path, !ready, text)
 		}
 		if !strings.HasSuffix(text, path+" check passed\n") {
 			t.Errorf("/%s?verbose ends %q", path, text[max(0, len(text)-40):])

@@ -37,16 +37,26 @@ func standIns() map[string][]string {
 			post + "apiservice-discovery-controller",
 		},
 		Admission: { // the informers are those of admission: there are no others outside of a kind's own
-			post + "start-apiserver-admission-initializer", post + "generic-apiserver-start-informers", "informer-sync",
+			post + "start-apiserver-admission-initializer", post + "generic-apiserver-start-informers", informerSync,
 		},
 	}
 }
+
+// informerSync is the one of the names that says only whether a server is ready, at no other endpoint than /readyz: who
+// asks whether it lives must not end it for what it waits for.
+const informerSync = "informer-sync"
 
 // AddHook has do run once the server answers, and adds the checks that stand for it.
 func AddHook(c *genericapiserver.Config, name string, do func(context.Context) error) {
 	run, checks := hook(name, do)
 	c.AddPostStartHookOrDie(name, run)
-	c.AddHealthChecks(checks...)
+	for _, check := range checks {
+		if check.Name() == informerSync {
+			c.AddReadyzChecks(check)
+		} else {
+			c.AddHealthChecks(check)
+		}
+	}
 }
 
 // hook is what runs do, and the checks that say ok when it is done. The library would end the whole process for the

@@ -46,6 +46,21 @@ func TestHook(t *testing.T) {
 	expect("after it", true)
 }
 
+// Whether its informers are there is asked of a server at /readyz alone, as of kube-apiserver.
+func TestEndpoints(t *testing.T) {
+	c := &genericapiserver.Config{PostStartHooks: map[string]genericapiserver.PostStartHookConfigEntry{}}
+	AddHook(c, Admission, func(context.Context) error { return nil })
+	for path, got := range map[string][]healthz.HealthChecker{"healthz": c.HealthzChecks, "livez": c.LivezChecks, "readyz": c.ReadyzChecks} {
+		names := sets.New[string]()
+		for _, check := range got {
+			names.Insert(check.Name())
+		}
+		if want := path == "readyz"; names.Has("informer-sync") != want || !names.Has("poststarthook/generic-apiserver-start-informers") {
+			t.Errorf("/%s has %v", path, sets.List(names))
+		}
+	}
+}
+
 // Every name stands for one hook, and none is the hook's own.
 func TestStandIns(t *testing.T) {
 	seen := sets.New(healthz.PingHealthz.Name(), "log", "etcd")

@@ -100,7 +100,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRead reads what no runtime would write.
 // PL-09: lines that follow each other are parsed as each by itself is.
 func TestPL09Heads(t *testing.T) {
 	const at = "2026-11-20T10:00:00.123456789Z "
@@ -119,6 +118,7 @@ func TestPL09Heads(t *testing.T) {
 	}
 }
 
+// FuzzRead reads what no runtime would write.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("2026-11-20T10:00:00.1Z stdout F x\n2026-11-20T10:00:00.1Z stdout P y"), int64(1), int64(3))
 	f.Add([]byte("\n\n\x00\n"), int64(0), int64(-1))
