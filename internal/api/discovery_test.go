@@ -174,7 +174,7 @@ func TestHealthChecks(t *testing.T) {
 				t.Errorf("/%s?verbose has no %s:\n%s", path, name, text)
 			}
 		}
-		if ready := path == "readyz"; strings.Contains(text, "informer-sync") != ready {
+		if ready := path == "readyz"; strings.Contains(text, "]informer-sync ") != ready {
 			t.Errorf("/%s?verbose has informer-sync: %t:\n%s", path, !ready, text)
 		}
 		if !strings.HasSuffix(text, path+" check passed\n") {
