@@ -133,8 +133,8 @@ func (s *Server) reserver(pods []netip.Prefix) func() []netip.Prefix {
 	return func() []netip.Prefix { return append(s.servicesNow(), nodes...) }
 }
 
-// balancerPool is where services of type LoadBalancer get their addresses; nil: not from this server, which does not carry
-// them.
+// balancerPool is where services of type LoadBalancer get their addresses; nil: not from this server, which does not
+// carry them.
 func (o Options) balancerPool() (*loadbalancer.Pool, error) {
 	if o.ServiceProxy == ProxyNone || o.RuntimeEndpoint != "" {
 		return nil, nil

@@ -16,8 +16,8 @@ import (
 )
 
 // whole is the one document of all groups that OpenAPI v2 is: this server's with what others have of theirs. Others are
-// asked for each who asks here, since nobody tells when they change; but whoever waits meanwhile has the same answer, and
-// what is made of the same documents is made once.
+// asked for each who asks here, since nobody tells when they change; but whoever waits meanwhile has the same answer,
+// and what is made of the same documents is made once.
 type whole struct {
 	begun atomic.Uint64 // how many times it was begun to be made
 
@@ -39,9 +39,9 @@ func (a *Aggregator) wholeDocument(next http.Handler, w http.ResponseWriter, req
 	next.ServeHTTP(w, req)
 }
 
-// since is what answers one who asked when it had been begun so many times; nil: this server's own document is all. read
-// gives that, and what others have. It is not called if it was called since, for another: what that found is no older
-// than the question.
+// since is what answers one who asked when it had been begun so many times; nil: this server's own document is all.
+// read gives that, and what others have. It is not called if it was called since, for another: what that found is no
+// older than the question.
 func (d *whole) since(asked uint64, read func() ([]byte, []theirs), leftOut func(error)) http.Handler {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +116,8 @@ func (a *Aggregator) sources(next http.Handler, req *http.Request) (own []byte, 
 	return bytes.Clone(text.body.Bytes()), others
 }
 
-// wholeDocuments are what other servers have, in the order of their first groups: each is asked once, whatever number of
-// groups it has. One that does not answer has none.
+// wholeDocuments are what other servers have, in the order of their first groups: each is asked once, whatever number
+// of groups it has. One that does not answer has none.
 func (t *table) wholeDocuments(ctx context.Context) []theirs {
 	servers := t.servers(ctx)
 	found := make([]theirs, len(servers))

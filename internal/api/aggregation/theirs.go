@@ -123,7 +123,8 @@ func (o theirs) answersFor(path string) bool {
 // noLoops refuses parameters and responses that are no more than the name of another, as OpenAPI does: they could name
 // themselves.
 func noLoops(doc document) error {
-	for kind, parts := range map[string]map[string]json.RawMessage{"parameters": doc.Parameters, "responses": doc.Responses} {
+	for kind, parts := range map[string]map[string]json.RawMessage{"parameters": doc.Parameters,
+		"responses": doc.Responses} {
 		for name, part := range parts {
 			var named struct {
 				Ref json.RawMessage `json:"$ref"`

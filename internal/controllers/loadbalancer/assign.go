@@ -78,9 +78,9 @@ const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 // manager is who writes the finalizer, as the object remembers it.
 const manager = "wherry-load-balancer"
 
-// Released are the services that carry our finalizer and want no address of ours any more: they are about to be deleted,
-// of another type, or of a class by now. Other controllers of load balancers use the finalizer too. One of a service with a
-// class may be theirs and, unless balancing, any other. (Pure.)
+// Released are the services that carry our finalizer and want no address of ours any more: they are about to be
+// deleted, of another type, or of a class by now. Other controllers of load balancers use the finalizer too. One of a
+// service with a class may be theirs and, unless balancing, any other. (Pure.)
 func Released(services []*corev1.Service, balancing bool) (out []*corev1.Service) {
 	for _, s := range services {
 		classed := s.Spec.LoadBalancerClass != nil

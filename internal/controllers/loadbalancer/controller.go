@@ -37,8 +37,8 @@ type Controller struct {
 	reported map[string]string // of services without an address, the event that was recorded last
 }
 
-// New makes the controller; the caller starts the factory's informers. Without a pool it gives no addresses, and lets go
-// of the services that had one when there was a pool.
+// New makes the controller; the caller starts the factory's informers. Without a pool it gives no addresses, and lets
+// go of the services that had one when there was a pool.
 func New(client kubernetes.Interface, factory informers.SharedInformerFactory, pool *Pool,
 	log *slog.Logger) *Controller {
 	c := &Controller{client: client, pool: pool, reported: map[string]string{},

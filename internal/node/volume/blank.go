@@ -24,8 +24,8 @@ const edge = 1 << 20
 const nothingFound = 2
 
 // isBlank says whether there is neither a file system nor a table of partitions on a device. It is an error if that
-// cannot be told. What blkid says of the device is believed only if the device could be read, and if blkid says the same
-// of what was read there: whoever reads again may be given something else.
+// cannot be told. What blkid says of the device is believed only if the device could be read, and if blkid says the
+// same of what was read there: whoever reads again may be given something else.
 func isBlank(ctx context.Context, device string) (bool, error) {
 	f, err := os.Open(device)
 	if err != nil {

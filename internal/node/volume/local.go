@@ -69,8 +69,8 @@ func mountDevice(ctx context.Context, device, kind string, options []string, rea
 		return unix.Mount(device, dir, kind, 0, "")
 	}
 	failed := func(err error) error {
-		return fmt.Errorf("mounting %s as %s: %w: is there another file system on it, which fsType has to name?", device,
-			kind, err)
+		return fmt.Errorf("mounting %s as %s: %w: is there another file system on it, which fsType has to name?",
+			device, kind, err)
 	}
 	err := mount()
 	switch {
@@ -83,7 +83,8 @@ func mountDevice(ctx context.Context, device, kind string, options []string, rea
 	}
 	blank, unknown := isBlank(ctx, device)
 	if unknown != nil {
-		return fmt.Errorf("mounting %s as %s: %w: whether anything is on it is not known: %w", device, kind, err, unknown)
+		return fmt.Errorf("mounting %s as %s: %w: whether anything is on it is not known: %w", device, kind, err,
+			unknown)
 	}
 	if !blank {
 		return failed(err)
@@ -118,8 +119,8 @@ func runMount(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// remount gives options to what is bound at dir. The host's mount does so for that alone; those that take something away
-// hold for what is mounted below, too.
+// remount gives options to what is bound at dir. The host's mount does so for that alone; those that take something
+// away hold for what is mounted below, too.
 func remount(ctx context.Context, options []string, dir string) error {
 	all := append([]string{"remount", "bind"}, options...)
 	if err := runMount(ctx, "-o", strings.Join(all, ","), "--", dir); err != nil {
@@ -154,8 +155,8 @@ func sealed(dir string) error {
 	return nil
 }
 
-// restrict takes something away of the mount at dir and of those below it, for as long as they are there. A kernel older
-// than 5.12 cannot; containers do not write to what they may only read even so.
+// restrict takes something away of the mount at dir and of those below it, for as long as they are there. A kernel
+// older than 5.12 cannot; containers do not write to what they may only read even so.
 func restrict(dir string, what uint64) error {
 	err := unix.MountSetattr(unix.AT_FDCWD, dir, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: what})
 	if errors.Is(err, unix.ENOSYS) {
