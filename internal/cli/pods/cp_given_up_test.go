@@ -18,6 +18,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/copyfiles"
 )
 
 // DA-09: a copy into a pod whose server dies and stays away is given up with words that say how far it was, and the same
@@ -65,29 +66,110 @@ func TestGivenUp(t *testing.T) {
 				t.Errorf("copy number %d, to %s, has the first one's token: %t", len(tokens), step.to, is)
 			}
 		}
-		given := givenUp(dir).of("uid", "x")
-		token := strings.Repeat("A", 26)
-		if err := given.keep(token); err != nil || given.recall(time.Time{}) != token {
-			t.Errorf("a token is not kept: %v", err)
-		}
-		if given.recall(time.Now().Add(100*365*24*time.Hour)) != "" {
-			t.Error("a token is kept for ever")
-		}
 	})
+}
+
+// DA-09: a copy under a new name that was given up goes on to where it began, though the name is that of a folder now:
+// the copy itself has made it.
+func TestGivenUpUnderANewName(t *testing.T) {
+	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "file"), make([]byte, 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range []string{copyfiles.IntoName, copyfiles.IntoFolder} {
+		synctest.Test(t, func(t *testing.T) {
+			var paths []string
+			var came bytes.Buffer
+			dead := true
+			o := other{id: "uid", container: "main", words: "container main",
+				run: func(_ context.Context, to cmdline.Terminal, a ask.Archive) (int, error) {
+					if dead && len(paths) > 0 {
+						return 125, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+					}
+					paths = append(paths, a.Path)
+					into := copyfiles.IntoFolder
+					if dead {
+						into = before
+					}
+					if _, err := io.WriteString(to.Out, "wherry-copy 1 "+into+"\n"); err != nil {
+						return 0, err
+					}
+					if dead {
+						_, _ = io.ReadFull(to.In, make([]byte, 100))
+						return 125, errLine
+					}
+					_, err := came.ReadFrom(to.In)
+					return 0, err
+				}}
+			cp := func() error {
+				return (&cpFlags{quiet: true, givenUp: givenUp(dir)}).between(t.Context(),
+					cmdline.Terminal{Out: io.Discard, Err: io.Discard}, o, place{path: data},
+					place{pod: "web", path: "/srv/new"})
+			}
+			if err := cp(); err == nil || !strings.Contains(err.Error(), "goes on from there") {
+				t.Errorf("it was given up with: %v", err)
+			}
+			dead = false
+			if err := cp(); err != nil {
+				t.Error(err)
+			}
+			name, path := "new", "/srv/"
+			if before == copyfiles.IntoFolder {
+				name, path = "data", "/srv/new/"
+			}
+			frame := []byte(name + "/file\x00")
+			if paths[1] != path || !bytes.Contains(came.Bytes(), frame) {
+				t.Errorf("begun into a %s, it goes on in %s, and the name is not %s", before, paths[1], name)
+			}
+		})
+	}
+}
+
+// What is kept of copies is kept for a while, and then taken away by the next one.
+func TestKept(t *testing.T) {
+	dir := givenUp(t.TempDir())
+	now := time.Now()
+	old, given := dir.of("uid", "old"), dir.of("uid", "x")
+	begun := begunCopy{token: strings.Repeat("A", 26), folder: "/srv", name: "new"}
+	for _, each := range []tokenFile{old, given} {
+		if err := each.keep(begun, now); err != nil || each.recall(now) != begun {
+			t.Errorf("it is not kept: %v", err)
+		}
+	}
+	much := now.Add(keptFor + time.Minute)
+	if got := given.recall(much); got != (begunCopy{}) {
+		t.Errorf("it is kept for ever: %+v", got)
+	}
+	if err := os.Chtimes(string(old), now, now.Add(-keptFor-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.of("uid", "y").keep(begun, now); err != nil {
+		t.Fatal(err)
+	}
+	for file, there := range map[tokenFile]bool{old: false, given: true} {
+		if _, err := os.Lstat(string(file)); (err == nil) != there {
+			t.Errorf("%s: %v, there: %t", file, err, there)
+		}
+	}
 }
 
 // What is no token is none, and where there is no place for one a copy is made all the same.
 func TestGivenUpOtherwise(t *testing.T) {
 	given := givenUp(t.TempDir()).of("uid")
-	for _, text := range []string{"", "short", strings.Repeat("a", 26), strings.Repeat("A", 27)} {
+	token := strings.Repeat("A", 26)
+	for _, text := range []string{"", "short", strings.Repeat("a", 26), token + "A", "\x00/srv\x00new", token + "\x00/srv",
+		token + "\x00/srv\x00", token + "\x00\x00new", token + "\x00/srv\x00new\x00"} {
 		if err := os.WriteFile(string(given), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := given.recall(time.Now()); got != "" {
-			t.Errorf("%q is taken for the token %q", text, got)
+		if got := given.recall(time.Now()); got != (begunCopy{}) {
+			t.Errorf("%q is taken for %+v", text, got)
 		}
 	}
-	if given.forget(); given.recall(time.Now()) != "" {
+	if given.forget(); given.recall(time.Now()) != (begunCopy{}) {
 		t.Error("it is not forgotten")
 	}
 	blocked := filepath.Join(t.TempDir(), "file")

@@ -30,22 +30,22 @@ type inward struct {
 	o      other
 	meter  *meter
 	sender *copyfiles.Sender
-	token  string // that only who made it can go on with
 	errs   io.Writer
+	given  tokenFile
 
-	life         string // the run of the container that has what was sent
-	folder, name string // where the copy goes to; "" until the other side has told
+	life string    // the run of the container that has what was sent
+	goes begunCopy // where it goes to; its token is one that only who made it can go on with
 }
 
 // send copies into a container, and goes on after a cut. (DA-09)
 func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed io.Writer, m *meter,
 	what sending) error {
-	c := &inward{what: what, o: o, meter: m, sender: copyfiles.NewSender(what.local), errs: relayed}
-	given := f.givenUp.of(o.id, o.container, what.to, what.local, what.base)
-	if c.token = given.recall(time.Now()); c.token != "" { // parts of it may be there
+	c := &inward{what: what, o: o, meter: m, sender: copyfiles.NewSender(what.local), errs: relayed,
+		given: f.givenUp.of(o.id, o.container, what.to, what.local, what.base)}
+	if c.goes = c.given.recall(time.Now()); c.goes.token != "" { // parts of it may be there
 		c.sender.Again()
 	} else {
-		c.token = rand.Text()
+		c.goes.token = rand.Text()
 	}
 	c.sender.There = func(n int64) { m.bytes.Add(n) }
 	told, skipped := map[string]bool{}, f.skipped(t)
@@ -63,14 +63,14 @@ func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed
 	}
 	way := course{reached: c.sender.Reached, amount: m.text,
 		next: "when the server is back the same command begins anew"}
-	if given.keep(c.token) == nil {
+	if c.given.keep(c.goes, time.Now()) == nil {
 		way.next = fmt.Sprintf("when the server is back the same command goes on from there, within %s", keptFor)
 	}
 	err := way.persist(ctx, relayed, func(after string) error { return c.leg(ctx, after != "") })
 	if _, is := errors.AsType[gaveUp](err); is {
-		_ = given.keep(c.token) // from now on it is kept for a while
+		_ = c.given.keep(c.goes, time.Now()) // from now on it is kept for a while
 	} else {
-		given.forget()
+		c.given.forget()
 	}
 	return err
 }
@@ -82,9 +82,9 @@ func (c *inward) leg(ctx context.Context, again bool) error {
 		if err := c.sameRun(ctx); err != nil {
 			return err
 		}
-		if c.folder != "" { // what was a name may be a folder by now
-			to = strings.TrimSuffix(c.folder, "/") + "/"
-		}
+	}
+	if c.goes.folder != "" { // what was a name may be a folder by now
+		to = strings.TrimSuffix(c.goes.folder, "/") + "/"
 	}
 	leg := c.sender.Leg()
 	c.meter.bytes.Store(0)
@@ -102,7 +102,7 @@ func (c *inward) leg(ctx context.Context, again bool) error {
 	defer stop()
 	errs := &early{to: c.errs, open: leg.Begun}
 	code, err := c.o.run(line, cmdline.Terminal{In: r, Out: leg, Err: errs},
-		ask.Archive{Container: c.o.container, Path: to, Unpack: true, Keep: c.token})
+		ask.Archive{Container: c.o.container, Path: to, Unpack: true, Keep: c.goes.token})
 	close(over)
 	_ = r.CloseWithError(io.ErrClosedPipe) // as above
 	here := <-sent
@@ -136,16 +136,19 @@ func ended(there, here error) error {
 	return there
 }
 
-// called notes where the copy goes to and what it is called there, when the other side has told what the path is.
+// called notes where the copy goes to and what it is called there, when the other side has told what the path is. It is
+// kept at once: the copy may not live to be given up.
 func (c *inward) called(into string) string {
 	switch {
-	case c.folder != "": // known from a leg before
+	case c.goes.folder != "": // known from a leg before
+		return c.goes.name
 	case into == copyfiles.IntoFolder:
-		c.folder, c.name = c.what.to, c.what.base
+		c.goes.folder, c.goes.name = c.what.to, c.what.base
 	default:
-		c.folder, c.name = path.Dir(c.what.to), path.Base(c.what.to)
+		c.goes.folder, c.goes.name = path.Dir(c.what.to), path.Base(c.what.to)
 	}
-	return c.name
+	_ = c.given.keep(c.goes, time.Now()) // if it cannot be, it could not be before
+	return c.goes.name
 }
 
 // sameRun has all sent again that a container which was started anew has lost.
