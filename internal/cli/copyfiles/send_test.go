@@ -13,7 +13,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // far is the other side of a copy, as the toolbox's cp-unpack --keep is, but for the files.
 type far struct {
 	files  map[string][]byte
-	parts  map[string][]byte // by folder
+	parts  map[string][]byte // by the file's name
 	came   int64             // bytes of content
 	answer func(said string) string
 }
@@ -80,24 +79,23 @@ func (f *far) take(r io.Reader, say func(line string)) error {
 		if err != nil {
 			return err
 		}
-		folder := path.Dir(h.Name)
 		switch size, asked := h.PAXRecords[askRecord]; {
 		case asked:
 			say(f.answer(f.has(h.Name, size)))
 		case h.Typeflag == tar.TypeReg:
 			offset, _ := strconv.Atoi(h.PAXRecords[offsetRecord])
-			f.parts[folder] = f.parts[folder][:min(offset, len(f.parts[folder]))]
+			f.parts[h.Name] = f.parts[h.Name][:min(offset, len(f.parts[h.Name]))]
 			for buffer := make([]byte, 1000); err == nil; {
 				var n int
 				n, err = t.Read(buffer)
-				f.parts[folder] = append(f.parts[folder], buffer[:n]...)
+				f.parts[h.Name] = append(f.parts[h.Name], buffer[:n]...)
 				f.came += int64(n)
 			}
 			if err != io.EOF {
 				return err
 			}
-			f.files[h.Name] = f.parts[folder]
-			delete(f.parts, folder)
+			f.files[h.Name] = f.parts[h.Name]
+			delete(f.parts, h.Name)
 		}
 		say(fmt.Sprintf("at %d 0", entries))
 	}
@@ -107,7 +105,7 @@ func (f *far) has(name, size string) string {
 	if there, is := f.files[name]; is && strconv.Itoa(len(there)) == size {
 		return fmt.Sprintf("whole %d %x", len(there), sha256.Sum256(there))
 	}
-	part := f.parts[path.Dir(name)]
+	part := f.parts[name]
 	return fmt.Sprintf("part %d %x", len(part), sha256.Sum256(part))
 }
 
@@ -211,12 +209,12 @@ func TestSendChanged(t *testing.T) {
 		if _, there := over(t, s, f, 500_000); there == nil {
 			t.Fatal("not cut")
 		}
-		if len(f.parts["tree/b"]) == 0 {
+		if len(f.parts["tree/b/large"]) == 0 {
 			t.Fatalf("there is no part: %v", f.parts)
 		}
 		switch file := filepath.Join(dir, "b/large"); where {
 		case "there":
-			f.parts["tree/b"][1000] ^= 1
+			f.parts["tree/b/large"][1000] ^= 1
 		default:
 			text := bytes.Repeat([]byte("new "), 150_000)
 			if where == "shorter" {
@@ -253,6 +251,30 @@ func TestSendAgain(t *testing.T) {
 	check(t, f, want)
 	if f.came > 400_000 {
 		t.Errorf("%d bytes came again", f.came)
+	}
+}
+
+// DA-09: who begins with a copy that another command gave up sends small files, and what is missing of the one that was
+// cut.
+func TestSendForAnother(t *testing.T) {
+	dir, want := tree(t)
+	s, f := NewSender(dir), newFar()
+	if _, there := over(t, s, f, 900_000); there == nil {
+		t.Fatal("not cut")
+	}
+	part := len(f.parts["tree/c/d/large"])
+	if part == 0 || f.files["tree/b/large"] == nil {
+		t.Fatalf("%v came, and parts %v", slices.Sorted(maps.Keys(f.files)), slices.Sorted(maps.Keys(f.parts)))
+	}
+	f.came = 0
+	s = NewSender(dir)
+	s.Again()
+	if here, there := over(t, s, f, 1<<30); here != nil || there != nil {
+		t.Fatal(here, there)
+	}
+	check(t, f, want)
+	if missing := int64(10 + 513 + 300_000 - part + 1 + 70_000); f.came != missing {
+		t.Errorf("%d bytes came, %d were missing", f.came, missing)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// keptFor is how long the parts of a copy into a container stay there for sure, when nobody goes on with it: the next
-// copy into the same folder takes older ones away.
+// keptFor is how long the same command goes on with a copy into a container that was given up. Its parts stay there for
+// longer (the toolbox's staleAge), for they count from the last byte.
 const keptFor = 10 * time.Minute
 
 // givenUp is the folder in which tokens of copies into containers are kept while they are in progress, so that the same

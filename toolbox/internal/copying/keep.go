@@ -99,7 +99,7 @@ func (u *Unpacker) answer(dir int, base string, h *tar.Header) error {
 	if err != nil || size < 0 {
 		return fmt.Errorf("%s: %.40q is not a size", AskRecord, h.PAXRecords[AskRecord])
 	}
-	p, err := u.openPart(dir, true)
+	p, err := u.openPart(dir, base, true)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func sumOfWhole(dir int, base string, size int64, at time.Time) (sum []byte, is 
 }
 
 // takePart returns the part that an entry is to be written to, and leaves in it what comes before the entry's content.
-func (u *Unpacker) takePart(dir int, h *tar.Header) (*part, error) {
+func (u *Unpacker) takePart(dir int, base string, h *tar.Header) (*part, error) {
 	var p *part
 	if u.kept != nil && u.kept.pending != nil && u.kept.pending.entry == h.Name {
 		p, u.kept.pending = u.kept.pending, nil
@@ -161,7 +161,7 @@ func (u *Unpacker) takePart(dir int, h *tar.Header) (*part, error) {
 	}
 	if p == nil {
 		var err error
-		if p, err = u.openPart(dir, false); err != nil {
+		if p, err = u.openPart(dir, base, false); err != nil {
 			return nil, err
 		}
 	}

@@ -221,7 +221,7 @@ func TestKeepOtherContent(t *testing.T) {
 	if err := k.end(); err == nil {
 		t.Error("cut off, and well")
 	}
-	part := filepath.Join(dir, partPrefix+token)
+	part := filepath.Join(dir, (&kept{token: token}).partName("f"))
 	f, err := os.OpenFile(part, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -271,14 +271,14 @@ func TestKeepHeld(t *testing.T) {
 	}
 	defer u.Close()
 	u.kept = &kept{token: token, say: func(string) {}}
-	first, err := u.openPart(u.parentFD, false)
+	first, err := u.openPart(u.parentFD, "f", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.file.WriteString("what has come"); err != nil {
 		t.Fatal(err)
 	}
-	other, err := u.openPart(u.parentFD, true)
+	other, err := u.openPart(u.parentFD, "f", true)
 	if err != nil || other.name == first.name {
 		t.Fatalf("one part for two: %+v, %v", other, err)
 	}
@@ -287,7 +287,7 @@ func TestKeepHeld(t *testing.T) {
 	}
 	other.drop(u.parentFD)
 	// at once: nothing is asked for
-	if other, err = u.openPart(u.parentFD, false); err != nil || other.name == first.name {
+	if other, err = u.openPart(u.parentFD, "f", false); err != nil || other.name == first.name {
 		t.Fatalf("one part for two: %+v, %v", other, err)
 	}
 	other.drop(u.parentFD)
@@ -296,7 +296,7 @@ func TestKeepHeld(t *testing.T) {
 		time.Sleep(3 * lockPause)
 		first.file.Close()
 	}()
-	second, err := u.openPart(u.parentFD, true)
+	second, err := u.openPart(u.parentFD, "f", true)
 	if err != nil || second.name != first.name || time.Since(began) < 2*lockPause {
 		t.Errorf("%+v, %v after %s", second, err, time.Since(began))
 	}
@@ -305,7 +305,7 @@ func TestKeepHeld(t *testing.T) {
 		"a hard link": func(name string) error { return os.Link(filepath.Join(root, "other"), name) },
 		"a folder":    func(name string) error { return os.Mkdir(name, 0o700) },
 	} {
-		name := filepath.Join(root, partPrefix+token)
+		name := filepath.Join(root, first.name)
 		if err := os.WriteFile(filepath.Join(root, "other"), []byte("other"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -315,8 +315,8 @@ func TestKeepHeld(t *testing.T) {
 		if err := make(name); err != nil {
 			t.Fatal(err)
 		}
-		p, err := u.openPart(u.parentFD, true)
-		if err != nil || p.name == partPrefix+token {
+		p, err := u.openPart(u.parentFD, "f", true)
+		if err != nil || p.name == first.name {
 			t.Errorf("%s is taken for a part: %+v, %v", what, p, err)
 			continue
 		}

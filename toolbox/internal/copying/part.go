@@ -4,6 +4,8 @@ package copying
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"io"
 	"os"
@@ -22,18 +24,25 @@ const (
 	lockPause = 50 * time.Millisecond
 )
 
-// openPart opens the part of the file that comes next in a folder, and locks it for as long as it is open: a part that
-// nobody holds belongs to a copy that was cut. That of a copy which is kept may be there already, with something in it;
-// asked says that this is of use.
+// partName is the name of a file's part in its folder. Each file has a part of its own: who goes on with a copy may
+// visit others before it, which must not take what has come of it. Who does not know the token does not find it.
+func (k *kept) partName(base string) string {
+	sum := sha256.Sum256([]byte(k.token + "\x00" + base))
+	return partPrefix + base32.StdEncoding.EncodeToString(sum[:])[:tokenSize]
+}
+
+// openPart opens the part of a file in a folder, and locks it for as long as it is open: a part that nobody holds
+// belongs to a copy that was cut. That of a copy which is kept may be there already, with something in it; asked says
+// that this is of use.
 //
 // Two processes never write to one file: who cannot have the lock, because another has not heard of a cut yet or the
 // file system has no locks, takes a new part, under a name that nobody else knows, and has a copy in it of what there
 // is.
-func (u *Unpacker) openPart(dir int, asked bool) (*part, error) {
+func (u *Unpacker) openPart(dir int, base string, asked bool) (*part, error) {
 	if u.kept == nil {
 		return newPart(dir)
 	}
-	name, tries := partPrefix+u.kept.token, 1
+	name, tries := u.kept.partName(base), 1
 	if asked {
 		tries = lockTries
 	}
@@ -115,8 +124,10 @@ func mine(dir int, name string, f *os.File) bool {
 		int(st.Uid) == os.Geteuid()
 }
 
-// staleAge is how old a part is, at least, that nobody comes back for: a sender tries for a minute.
-const staleAge = 10 * time.Minute
+// staleAge is how old a part is, at least, that nobody comes back for. A sender tries for a minute after the last byte;
+// if he gives up then, the same command goes on for another ten minutes (keptFor in internal/cli/pods). He promises
+// that, so a part stays for longer than both: it has its time from the last byte, and nobody holds it meanwhile.
+const staleAge = 15 * time.Minute
 
 // mostSwept bounds how many names of a folder are looked through for parts.
 const mostSwept = 10_000

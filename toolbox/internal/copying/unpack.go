@@ -275,7 +275,7 @@ func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Read
 		return err
 	}
 	u.sweep(dir, u.parent, time.Now())
-	p, err := u.takePart(dir, h)
+	p, err := u.takePart(dir, base, h)
 	if err != nil {
 		return err
 	}
