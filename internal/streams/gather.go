@@ -60,6 +60,10 @@ type gathered struct {
 	below   *records
 	reading sync.Mutex
 	writing sync.Mutex
+
+	mu     sync.Mutex
+	writes int // large ones that are in progress
+	closed bool
 }
 
 // Read implements net.Conn.
@@ -85,6 +89,10 @@ func (g *gathered) Write(p []byte) (int, error) {
 	if len(p) <= recordSize {
 		return g.secure.Write(p)
 	}
+	if !g.begin() {
+		return 0, net.ErrClosed
+	}
+	defer g.end()
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	g.below.hold()
@@ -93,6 +101,34 @@ func (g *gathered) Write(p []byte) (int, error) {
 		return 0, rerr
 	}
 	return n, err
+}
+
+func (g *gathered) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.writes++
+	}
+	return !g.closed
+}
+
+func (g *gathered) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.writes--
+}
+
+// Close implements net.Conn. As by package tls, it interrupts a write that hangs: that one may be at what was gathered,
+// which package tls takes for written, and would have the last word wait behind it.
+func (g *gathered) Close() error {
+	g.mu.Lock()
+	g.closed = true
+	hangs := g.writes > 0
+	g.mu.Unlock()
+	if hangs {
+		return g.below.Close()
+	}
+	return g.secure.Close()
 }
 
 // records is a connection on which a tls.Conn reads and writes its records.

@@ -5,10 +5,12 @@ package streams
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -162,6 +164,56 @@ func TestGatherStuck(t *testing.T) {
 	_ = client.SetWriteDeadline(time.Time{})
 	if _, err := client.Write(make([]byte, muchAtOnce)); err == nil {
 		t.Error("something follows what was lost")
+	}
+}
+
+// large is a connection that notifies when a write of more than a record is on its way.
+type large struct {
+	net.Conn
+	begun chan struct{}
+	once  sync.Once
+}
+
+func (l *large) Write(p []byte) (int, error) {
+	if len(p) > 2*recordSize {
+		l.once.Do(func() { close(l.begun) })
+	}
+	return l.Conn.Write(p)
+}
+
+// A connection is closed at once while a write to a peer that reads nothing hangs, and the write ends.
+func TestGatherClosedWhileStuck(t *testing.T) {
+	srv := httptest.NewUnstartedServer(nil) // for its certificate
+	srv.StartTLS()
+	defer srv.Close()
+	near, far := net.Pipe()
+	defer far.Close()
+	shaken := make(chan error, 1)
+	go func() { // and then it reads nothing
+		shaken <- tls.Server(far, &tls.Config{Certificates: srv.TLS.Certificates, SessionTicketsDisabled: true}).Handshake()
+	}()
+	below := &large{Conn: near, begun: make(chan struct{})}
+	secure := tls.Client(Records(below), &tls.Config{InsecureSkipVerify: true})
+	if err := errors.Join(secure.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	c := Gather(secure)
+	wrote := make(chan error, 1)
+	// so much that all of it is gathered, and package tls takes it for written
+	go func() { _, err := c.Write(make([]byte, gatherSize/2)); wrote <- err }()
+	<-below.begun
+	began := time.Now()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-wrote; err == nil {
+		t.Error("nobody reads, and all is sent")
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it was closed after %s", took)
+	}
+	if _, err := c.Write(make([]byte, muchAtOnce)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a write after that: %v", err)
 	}
 }
 
