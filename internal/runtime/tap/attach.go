@@ -79,16 +79,17 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 		go t.resize(sizes, o.Resize, shim)
 	}
 	out := outputs{o, t.spec.TTY}
-	buf := make([]byte, attachSize)
+	in := lent{spare: t.spare}
+	defer in.rest()
 	for {
-		n, s, lost, err := t.await(ctx, c, of, buf)
+		text, s, lost, err := t.await(ctx, c, of, &in)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if len(text) == 0 {
 			return out.end(t.ring)
 		}
-		if err := out.write(s, buf[:n], lost); err != nil {
+		if err := out.write(s, text, lost); err != nil {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
@@ -159,49 +160,6 @@ func (p past) close() {
 	if p.file != nil {
 		_ = p.file.Close()
 	}
-}
-
-// await copies the next output of one stream, waiting for it; nothing at the end of all.
-func (t *tap) await(ctx context.Context, c *cursor, of *client, buf []byte) (n int, s stream, lost uint64, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for n == 0 && err == nil {
-		if err = t.awaitMore(ctx, c, of); err != nil {
-			break
-		}
-		if !t.ring.more(c) {
-			return 0, 0, 0, nil
-		}
-		t.ring.catchUp(c)
-		n, s = t.unseen(c, of, buf)
-		lost, c.lost = lost+c.lost, 0
-	}
-	of.took, of.free = time.Now(), false
-	t.changed.Broadcast() // somebody may wait for room
-	return n, s, lost, err
-}
-
-// unseen copies output that a client does not have from the log.
-func (t *tap) unseen(c *cursor, of *client, buf []byte) (int, stream) {
-	join := c.position() >= max(of.from[stdout], of.from[stderr])
-	n, s, at := t.ring.next(c, buf, join)
-	if !join && at < of.from[s] {
-		n = copy(buf, buf[min(of.from[s]-at, uint64(n)):n])
-	}
-	return n, s
-}
-
-// awaitMore waits for output behind a cursor, or until there will be none for this client.
-func (t *tap) awaitMore(ctx context.Context, c *cursor, of *client) error {
-	for ; ctx.Err() == nil && !t.ring.more(c); t.changed.Wait() {
-		switch {
-		case t.stopped:
-			return ErrStopped
-		case t.pumps == 0, of.left:
-			return nil
-		}
-	}
-	return ctx.Err()
 }
 
 // replay gives a client what is kept of a container that has ended.

@@ -49,20 +49,25 @@ type logFile struct {
 	raw    []byte       // output as it came
 	text   []byte       // and as it is written
 	heads  [2][2][]byte // of the lines in text: by stream, of whole lines and of parts
-	spare  *sync.Pool   // of *logBuffers, which are for those that have something to say
+	spare  *sync.Pool   // of *logBuffers, which are for those that have something to say; clients use it too
 	now    func() time.Time
 }
 
 // logBuffers are the room that a batch of output takes.
 type logBuffers struct{ raw, text []byte }
 
+// takeBuffers gives buffers from a pool.
+func takeBuffers(spare *sync.Pool) *logBuffers {
+	if b, ok := spare.Get().(*logBuffers); ok {
+		return b
+	}
+	return &logBuffers{raw: make([]byte, logBatch)}
+}
+
 // buffer gives room for a batch of output.
 func (l *logFile) buffer() []byte {
 	if l.raw == nil {
-		b, _ := l.spare.Get().(*logBuffers)
-		if b == nil {
-			b = &logBuffers{raw: make([]byte, logBatch)}
-		}
+		b := takeBuffers(l.spare)
 		l.raw, l.text = b.raw, b.text
 	}
 	return l.raw

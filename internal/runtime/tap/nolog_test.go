@@ -5,7 +5,9 @@ package tap
 import (
 	"bytes"
 	"io"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wherryproject/wherry/internal/leaktest"
@@ -50,5 +52,22 @@ func TestTapWithoutLog(t *testing.T) {
 	if got := seen(t, taps, s)(); !strings.HasSuffix(got, " of earlier output not shown]\n") ||
 		!strings.HasPrefix(got, "0123456789abcde\n0") && !strings.Contains(got, "\n0123456789abcde\n") {
 		t.Errorf("%d bytes, which end with %.80q", len(got), got[max(0, len(got)-80):])
+	}
+}
+
+// A client has room for what it is given while there is something, and none while it waits.
+func TestWaitingTakesNoRoom(t *testing.T) {
+	r, _ := testRing(t, 4*chunk)
+	spare := &sync.Pool{}
+	tap := newTap("quiet", Spec{}, r, slog.New(slog.DiscardHandler), spare)
+	tap.pumps = 0 // there will be no more
+	c, of := tap.add(r.start(), [2]uint64{})
+	put(r, stdout, "hello")
+	in := lent{spare: spare}
+	if text, s, _, err := tap.await(t.Context(), c, of, &in); string(text) != "hello" || s != stdout || err != nil {
+		t.Errorf("%q of %s, %v", text, s, err)
+	}
+	if text, _, _, err := tap.await(t.Context(), c, of, &in); len(text) > 0 || err != nil || in.have != nil {
+		t.Errorf("%q, %v; it has room: %t", text, err, in.have != nil)
 	}
 }
