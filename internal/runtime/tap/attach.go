@@ -295,7 +295,9 @@ func (t *tap) openFeed() (*os.File, error) {
 const (
 	// feedSize is how much of its input a process may find at once, and its feeder leave there without waiting for it.
 	feedSize = 1 << 20
-	// outSize is how much a process may leave for who takes it from there, where somebody waits for its output.
+	// outSize is how much a process may leave for who takes it from there, where somebody waits for its output. So much
+	// of each stream can be lost of a process that ends while no server runs: what is in the pipe goes with the shim's
+	// end of it. In a pipe that is not widened that is 64 KiB at most.
 	outSize = 256 << 10
 )
 

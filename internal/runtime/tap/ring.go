@@ -20,7 +20,7 @@ const (
 	// passingSize is that of a container whose output only passes ([Spec.FromNow]): room for a client that is slow for
 	// a moment, and for lines that have not come to their end.
 	passingSize = 256 << 10
-	// chunk is the most that is read at once: what a pipe holds.
+	// chunk is the most that is read at once: what a pipe holds that was not widened (outSize).
 	chunk = 64 << 10
 	// headerSize is where the frames begin in the file: a page of its own.
 	headerSize = 4096
