@@ -32,7 +32,7 @@ var undecided = map[string]string{
 	"internal/check":                "tests, which read the repository",
 	"internal/check/rules":          "tests' tables, of which files are made",
 	"internal/controllers":          "has no code",
-	"internal/firstthread":          "locks a thread, and nothing else",
+	"internal/firstthread":          "locks a thread, and has a program run beside it",
 	"internal/quickstart/unmetered": "sets a library's variable, and nothing else",
 }
 
