@@ -288,6 +288,9 @@ func (o Options) validateServing(fail func(format string, args ...any)) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
+	if o.Authentication.OIDC.SecretFile != "" && !o.Page {
+		fail("--ui-oidc-client-secret-file needs --ui: people sign in with it to the page, and nowhere else")
+	}
 	for _, name := range o.ExtraSANs {
 		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name),
 			"*."))) > 0 {
