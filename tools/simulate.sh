@@ -53,7 +53,10 @@ once() {
 	# shellcheck disable=SC2086 # words
 	if timeout --foreground -k 10 31m $apart bash -c 'machine "$1" && run "$1"' once "$1" >"$log" 2>&1; then
 		grep -hm1 '^the worlds have no' "$log" >>"$out/note" # why they have no faulty disks
-		grep -hom1 '[0-9]* operations, trace .*' "$log" >"$out/$1.trace"
+		if ! grep -hom1 '[0-9]* operations, trace .*' "$log" >"$out/$1.trace"; then # two of nothing would be the same
+			echo "FAIL seed $1 does not say its trace: $log"
+			return 1
+		fi
 		[ -n "${LOG:-}" ] || rm "$log"
 	else
 		echo "FAIL seed $1: $log"
