@@ -12,12 +12,13 @@ import (
 	"testing"
 )
 
-// A decider is a package that decides and does nothing: what it returns depends on its arguments alone, so that a test can give it any
-// world and the explorer all of them. Such a package says "Pure." in a paragraph of its own in doc.go.
+// A decider is a package that decides and does nothing: what it returns depends on its arguments alone, so that a test
+// can give it any world and the explorer all of them. Such a package says "Pure." in a paragraph of its own in doc.go.
 
 var pureLine = regexp.MustCompile(`(?m)^Pure\.$`)
 
-// adapters are files that stand in a decider's folder and hand its work to a library; the library's interface is impure.
+// adapters are files that stand in a decider's folder and hand its work to a library; the library's interface is
+// impure.
 var adapters = map[string]string{
 	"internal/api/table/convert.go": "rest.TableConvertor takes a context and no time",
 }
@@ -60,14 +61,15 @@ func worldly() map[string]string {
 	}
 }
 
-// TestDecidersArePure: a package that says that it is pure is, and uses only packages of ours that are. One that is, says so: whoever
-// changes it ought to know.
+// TestDecidersArePure: a package that says that it is pure is, and uses only packages of ours that are. One that is,
+// says so: whoever changes it ought to know.
 func TestDecidersArePure(t *testing.T) {
 	all := packages(goFiles(t))
 	pure := map[string]bool{}
 	for dir, files := range all {
 		for _, f := range files {
-			pure[dir] = pure[dir] || path.Base(f.path) == "doc.go" && f.tree.Doc != nil && pureLine.MatchString(f.tree.Doc.Text())
+			pure[dir] = pure[dir] || path.Base(f.path) == "doc.go" && f.tree.Doc != nil &&
+				pureLine.MatchString(f.tree.Doc.Text())
 		}
 	}
 	number := 0
@@ -132,7 +134,8 @@ func clockCalls(f *file) (out []string) {
 			return true
 		}
 		if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" &&
-			slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name) {
+			slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer",
+				"NewTicker"}, s.Sel.Name) {
 			out = append(out, s.Sel.Name)
 		}
 		return true
@@ -140,11 +143,13 @@ func clockCalls(f *file) (out []string) {
 	return out
 }
 
-// Reading and printing go through the commands' own streams; only the program's start and package cli may touch the process'.
-// So may what runs a package's tests. The toolbox is another program: its commands are processes of their own, which hand their streams to others.
+// Reading and printing go through the commands' own streams; only the program's start and package cli may touch the
+// process'. So may what runs a package's tests. The toolbox is another program: its commands are processes of their
+// own, which hand their streams to others.
 func TestOnlyMainsAndTheCommandLineUseTheProcessStreams(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if f.test() || f.tree.Name.Name == "main" || f.dir() == "internal/cli" || f.dir() == "internal/leaktest" || f.generated() || strings.HasPrefix(f.path, "toolbox/") {
+		if f.test() || f.tree.Name.Name == "main" || f.dir() == "internal/cli" || f.dir() == "internal/leaktest" ||
+			f.generated() || strings.HasPrefix(f.path, "toolbox/") {
 			continue
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
@@ -157,7 +162,8 @@ func TestOnlyMainsAndTheCommandLineUseTheProcessStreams(t *testing.T) {
 				return true
 			}
 			switch x.Name + "." + s.Sel.Name {
-			case "os.Stdout", "os.Stderr", "os.Stdin", "os.Exit", "fmt.Println", "fmt.Printf", "fmt.Print", "log.Fatal", "log.Fatalf":
+			case "os.Stdout", "os.Stderr", "os.Stdin", "os.Exit", "fmt.Println", "fmt.Printf", "fmt.Print", "log.Fatal",
+				"log.Fatalf":
 				t.Errorf("%s uses %s.%s: hand it in", f.path, x.Name, s.Sel.Name)
 			}
 			return true

@@ -27,7 +27,8 @@ import (
 	"github.com/wherryproject/wherry/internal/store"
 )
 
-// withAPI runs an API server in the data folder of the test, as a server does, and ends it with the test or by the function.
+// withAPI runs an API server in the data folder of the test, as a server does, and ends it with the test or by the
+// function.
 func withAPI(t *testing.T, dir, address string) (stop func()) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o711); err != nil {
@@ -79,22 +80,26 @@ func whoIs(t *testing.T, kubeconfig []byte) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
 	return review.Status.UserInfo.Username + " " + strings.Join(review.Status.UserInfo.Groups, ","), nil
 }
 
-// Identity: `wherry kubeconfig` makes a kubeconfig that the server takes, for as long as was said, and refuses what would be too much.
+// Identity: `wherry kubeconfig` makes a kubeconfig that the server takes, for as long as was said, and refuses what
+// would be too much.
 func TestKubeconfig(t *testing.T) {
 	dir := alone(t)
-	if code, _, errs := call(t, "", "kubeconfig", "--user", "jane"); code != 1 || !strings.Contains(errs, "there is no certificate authority in") {
+	if code, _, errs := call(t, "", "kubeconfig", "--user", "jane"); code != 1 ||
+		!strings.Contains(errs, "there is no certificate authority in") {
 		t.Errorf("no data folder: %d, %q", code, errs)
 	}
 	withAPI(t, dir, "127.0.0.1")
 	file := filepath.Join(t.TempDir(), "jane.yaml")
-	code, out, errs := call(t, "", "kubeconfig", "--user", "jane", "--group", "dev", "--group", "ops", "--ttl", "2h", "-o", file)
+	code, out, errs := call(t, "", "kubeconfig", "--user", "jane", "--group", "dev", "--group", "ops", "--ttl", "2h",
+		"-o", file)
 	if code != 0 || out != "" || !strings.Contains(errs, "is for user jane and expires at") {
 		t.Fatalf("%d, %q, %q", code, out, errs)
 	}
@@ -105,7 +110,8 @@ func TestKubeconfig(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if who, err := whoIs(t, text); err != nil || who != "jane dev,ops,system:authenticated" && who != "jane ops,dev,system:authenticated" {
+	if who, err := whoIs(t, text); err != nil || who != "jane dev,ops,system:authenticated" &&
+		who != "jane ops,dev,system:authenticated" {
 		t.Errorf("the server knows %q, %v", who, err)
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(text)
@@ -119,7 +125,8 @@ func TestKubeconfig(t *testing.T) {
 	if left := time.Until(certs[0].NotAfter); left > 2*time.Hour || left < 2*time.Hour-10*time.Minute {
 		t.Errorf("good for %v", left)
 	}
-	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("jane has rights nobody gave her: %v", err)
 	}
 	if os.Geteuid() == 0 {
@@ -127,12 +134,14 @@ func TestKubeconfig(t *testing.T) {
 		t.Setenv("SUDO_GID", "2345")
 		code, _, errs = call(t, "", "kubeconfig", "--user", "jane", "-o", file)
 		info, err := os.Stat(file)
-		if own, ok := info.Sys().(*syscall.Stat_t); code != 0 || err != nil || !ok || own.Uid != 1234 || own.Gid != 2345 || info.Mode().Perm() != 0o600 {
+		if own, ok := info.Sys().(*syscall.Stat_t); code != 0 || err != nil || !ok || own.Uid != 1234 ||
+			own.Gid != 2345 || info.Mode().Perm() != 0o600 {
 			t.Errorf("by sudo: %d, %q, %v, %+v", code, errs, err, info)
 		}
 		folder := filepath.Join(t.TempDir(), "new", "folder")
 		code, _, errs = call(t, "", "kubeconfig", "--user", "jane", "-o", filepath.Join(folder, "jane.yaml"))
-		for at, want := range map[string]uint32{folder: 1234, filepath.Dir(folder): 1234, filepath.Dir(filepath.Dir(folder)): 0} {
+		for at, want := range map[string]uint32{folder: 1234, filepath.Dir(folder): 1234,
+			filepath.Dir(filepath.Dir(folder)): 0} {
 			info, err := os.Stat(at)
 			if err != nil {
 				t.Fatalf("%d, %q, %v", code, errs, err)
@@ -142,7 +151,8 @@ func TestKubeconfig(t *testing.T) {
 			}
 		}
 	}
-	code, out, errs = call(t, "", "kubeconfig", "--user", "root", "--group", "system:masters", "--allow-admin", "--server", "https://192.0.2.7:6443")
+	code, out, errs = call(t, "", "kubeconfig", "--user", "root", "--group", "system:masters", "--allow-admin",
+		"--server", "https://192.0.2.7:6443")
 	if code != 0 || !strings.Contains(out, "https://192.0.2.7:6443") || !strings.Contains(errs, "warning") {
 		t.Errorf("%d, %q, %q", code, out, errs)
 	}
@@ -156,13 +166,15 @@ func TestKubeconfig(t *testing.T) {
 		"kubeconfig --user jane --server x":             "--server",
 		"kubeconfig jane":                               "unexpected argument",
 	} {
-		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
+		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
 		}
 	}
 }
 
-// Identity: `wherry certs` tells what there is and when it ends; rotate replaces it, with and without an end to what was before.
+// Identity: `wherry certs` tells what there is and when it ends; rotate replaces it, with and without an end to what
+// was before.
 func TestCerts(t *testing.T) {
 	dir := alone(t)
 	for _, args := range []string{"certs", "certs rotate"} {
@@ -195,20 +207,24 @@ func TestCerts(t *testing.T) {
 	items := list()
 	for name, years := range map[string]float64{"CA": 10, "administrator's kubeconfig": 1, "API server": 1} {
 		i, ok := items[name]
-		if !ok || i.Ends == nil || time.Until(*i.Ends).Hours() < (years*365-1)*24 || i.Issuer != "wherry-ca" || i.Renewal == "" {
+		if !ok || i.Ends == nil || time.Until(*i.Ends).Hours() < (years*365-1)*24 || i.Issuer != "wherry-ca" ||
+			i.Renewal == "" {
 			t.Errorf("%s: %+v", name, i)
 		}
 	}
 	if i := items["key of service account tokens"]; i.Where == "" || i.Ends != nil {
 		t.Errorf("%+v", i)
 	}
-	if code, out, _ := call(t, "", "certs"); code != 0 || !strings.Contains(out, "CN=wherry-ca") || !strings.Contains(out, "never") {
+	if code, out, _ := call(t, "", "certs"); code != 0 || !strings.Contains(out, "CN=wherry-ca") ||
+		!strings.Contains(out, "never") {
 		t.Errorf("%d, %q", code, out)
 	}
-	if code, out, _ := call(t, "", "certs", "-o", "yaml"); code != 0 || !strings.Contains(out, "subject: CN=wherry-ca") {
+	if code, out, _ := call(t, "", "certs", "-o", "yaml"); code != 0 ||
+		!strings.Contains(out, "subject: CN=wherry-ca") {
 		t.Errorf("%d, %q", code, out)
 	}
-	if code, _, errs := call(t, "", "certs", "rotate"); code != server.ExitFolderLocked || !strings.Contains(errs, "is in use") {
+	if code, _, errs := call(t, "", "certs", "rotate"); code != server.ExitFolderLocked ||
+		!strings.Contains(errs, "is in use") {
 		t.Errorf("with a running server: %d, %q", code, errs)
 	}
 	before, err := os.ReadFile(datadir.Kubeconfig(dir))
@@ -218,17 +234,21 @@ func TestCerts(t *testing.T) {
 	stop()
 	lock.Close()
 
-	if code, _, errs := call(t, "", "certs", "rotate", "--finish"); code != 0 || !strings.Contains(errs, "nothing to finish") {
+	if code, _, errs := call(t, "", "certs", "rotate", "--finish"); code != 0 ||
+		!strings.Contains(errs, "nothing to finish") {
 		t.Errorf("%d, %q", code, errs)
 	}
-	if code, out, errs := call(t, "", "certs", "rotate"); code != 0 || out != "" || !strings.Contains(errs, "rotated: start the server") {
+	if code, out, errs := call(t, "", "certs", "rotate"); code != 0 || out != "" ||
+		!strings.Contains(errs, "rotated: start the server") {
 		t.Fatalf("%d, %q, %q", code, out, errs)
 	}
-	if code, _, errs := call(t, "", "certs", "rotate"); code != 1 || !strings.Contains(errs, "the last rotation is not finished") {
+	if code, _, errs := call(t, "", "certs", "rotate"); code != 1 ||
+		!strings.Contains(errs, "the last rotation is not finished") {
 		t.Errorf("%d, %q", code, errs)
 	}
 	items = list()
-	for _, name := range []string{"CA", "CA before", "CA, for those who know the one before", "former keys of service account tokens"} {
+	for _, name := range []string{"CA", "CA before", "CA, for those who know the one before",
+		"former keys of service account tokens"} {
 		if _, ok := items[name]; !ok {
 			t.Errorf("%s is not listed", name)
 		}
@@ -259,7 +279,8 @@ func TestCerts(t *testing.T) {
 func TestToken(t *testing.T) {
 	dir := alone(t)
 	withAPI(t, dir, "127.0.0.1")
-	code, out, errs := call(t, "", "token", "create", "abcdef.0123456789abcdef", "--ttl", "1h", "--description", "rack 4", "--groups", "system:bootstrappers:rack")
+	code, out, errs := call(t, "", "token", "create", "abcdef.0123456789abcdef", "--ttl", "1h", "--description",
+		"rack 4", "--groups", "system:bootstrappers:rack")
 	if code != 0 || out != "abcdef.0123456789abcdef\n" {
 		t.Fatalf("%d, %q, %q", code, out, errs)
 	}
@@ -268,37 +289,45 @@ func TestToken(t *testing.T) {
 	}
 	forever := strings.TrimSpace(out)
 	code, out, _ = call(t, "", "token", "list")
-	if code != 0 || !strings.Contains(out, "abcdef   59m") || !strings.Contains(out, "system:bootstrappers:rack   rack 4") || !strings.Contains(out, "never") ||
+	if code != 0 || !strings.Contains(out, "abcdef   59m") ||
+		!strings.Contains(out, "system:bootstrappers:rack   rack 4") || !strings.Contains(out, "never") ||
 		strings.Contains(out, "0123456789abcdef") || strings.Contains(out, forever[7:]) {
 		t.Errorf("%d, %q", code, out)
 	}
-	if code, out, _ = call(t, "", "token", "list", "-o", "json"); code != 0 || !strings.Contains(out, `"id": "abcdef"`) || strings.Contains(out, "0123456789abcdef") {
+	if code, out, _ = call(t, "", "token", "list", "-o", "json"); code != 0 ||
+		!strings.Contains(out, `"id": "abcdef"`) || strings.Contains(out, "0123456789abcdef") {
 		t.Errorf("%d, %q", code, out)
 	}
-	if code, _, errs = call(t, "", "token", "create", "abcdef.0123456789abcdef"); code != 1 || !strings.Contains(errs, "there is a token with the ID abcdef already") {
+	if code, _, errs = call(t, "", "token", "create", "abcdef.0123456789abcdef"); code != 1 ||
+		!strings.Contains(errs, "there is a token with the ID abcdef already") {
 		t.Errorf("%d, %q", code, errs)
 	}
-	if code, _, errs = call(t, "", "token", "create", "--print-join-command"); code != 1 || !strings.Contains(errs, "loopback address only") {
+	if code, _, errs = call(t, "", "token", "create", "--print-join-command"); code != 1 ||
+		!strings.Contains(errs, "loopback address only") {
 		t.Errorf("%d, %q", code, errs)
 	}
 	code, out, errs = call(t, "", "token", "create", "--print-join-command", "--server", "https://192.0.2.7:6443")
 	_, encoded, _ := strings.Cut(out, "echo ")
 	encoded, _, _ = strings.Cut(encoded, " ")
 	text, err := base64.StdEncoding.DecodeString(encoded)
-	if code != 0 || err != nil || !strings.Contains(out, "wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml") || !strings.Contains(string(text), "https://192.0.2.7:6443") {
+	if code != 0 || err != nil || !strings.Contains(out, "wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml") ||
+		!strings.Contains(string(text), "https://192.0.2.7:6443") {
 		t.Fatalf("%d, %q, %q", code, out, errs)
 	}
 	own, err := server.ServerURL(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, err := whoIs(t, []byte(strings.Replace(string(text), "https://192.0.2.7:6443", own, 1))); err != nil || !strings.HasPrefix(who, "system:bootstrap:") || !strings.Contains(who, "system:bootstrappers") {
+	if who, err := whoIs(t, []byte(strings.Replace(string(text), "https://192.0.2.7:6443", own, 1))); err != nil ||
+		!strings.HasPrefix(who, "system:bootstrap:") || !strings.Contains(who, "system:bootstrappers") {
 		t.Errorf("the join command's kubeconfig: %q, %v", who, err)
 	}
-	if code, _, errs = call(t, "", "token", "delete", "abcdef", forever); code != 0 || strings.Count(errs, "is removed") != 2 || strings.Contains(errs, forever) {
+	if code, _, errs = call(t, "", "token", "delete", "abcdef", forever); code != 0 ||
+		strings.Count(errs, "is removed") != 2 || strings.Contains(errs, forever) {
 		t.Errorf("%d, %q", code, errs)
 	}
-	if code, _, errs = call(t, "", "token", "delete", "abcdef"); code != 1 || !strings.Contains(errs, "there is no token with the ID abcdef") {
+	if code, _, errs = call(t, "", "token", "delete", "abcdef"); code != 1 ||
+		!strings.Contains(errs, "there is no token with the ID abcdef") {
 		t.Errorf("%d, %q", code, errs)
 	}
 	for args, want := range map[string]string{
@@ -320,7 +349,8 @@ func TestToken(t *testing.T) {
 		"server --cluster-signing-duration 1m":                                                                   "--cluster-signing-duration: 1m0s is too short",
 		"agent --bootstrap-kubeconfig x --rotate-server-certificates --tls-cert-file a --tls-private-key-file b": "exclude one another",
 	} {
-		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
+		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
 		}
 	}

@@ -190,7 +190,8 @@ func TestGatherClosedWhileStuck(t *testing.T) {
 	defer far.Close()
 	shaken := make(chan error, 1)
 	go func() { // and then it reads nothing
-		shaken <- tls.Server(far, &tls.Config{Certificates: srv.TLS.Certificates, SessionTicketsDisabled: true}).Handshake()
+		shaken <- tls.Server(far, &tls.Config{Certificates: srv.TLS.Certificates,
+			SessionTicketsDisabled: true}).Handshake()
 	}()
 	below := &large{Conn: near, begun: make(chan struct{})}
 	secure := tls.Client(Records(below), &tls.Config{InsecureSkipVerify: true})

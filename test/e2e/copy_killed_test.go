@@ -18,13 +18,14 @@ import (
 	"github.com/wherryproject/wherry/test/cutline"
 )
 
-// TestCopyKilled: a server that is killed in the middle of a copy, out of a pod or into one, and started again: the copy
-// goes on from where it was, what has come is not sent once more, checksums are right, and nothing is left beside the
-// files (DC-16, DA-09, SC-19).
+// TestCopyKilled: a server that is killed in the middle of a copy, out of a pod or into one, and started again: the
+// copy goes on from where it was, what has come is not sent once more, checksums are right, and nothing is left beside
+// the files (DC-16, DA-09, SC-19).
 func TestCopyKilled(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
-	srv := own(t, ServerOptions{Args: []string{"--secure-port", strconv.Itoa(FreePort(t))}}) // the same when it comes back
+	// the same when it comes back
+	srv := own(t, ServerOptions{Args: []string{"--secure-port", strconv.Itoa(FreePort(t))}})
 	s := srv.Space(t)
 	const size, first, kill = 100_000_000, 20_000_000, 70_000_000
 	s.Create(NewPod("box", Sh(fmt.Sprintf("mkdir /d /in; head -c %d /dev/urandom >/d/a-first; echo small >/d/b-small; "+
@@ -97,7 +98,8 @@ func (k killing) cp(kubeconfig, from, to string) {
 		k.T.Fatal(err)
 	}
 	r.exits(0).Says("goes on from where it was")
-	// TLS and headers are under a hundredth, what was on its way some megabytes; from the beginning it would be seven tenths
+	// TLS and headers are under a hundredth, what was on its way some megabytes; from the beginning it would be seven
+	// tenths
 	if most := k.size + k.size/4; line.Passed() > most {
 		k.T.Errorf("%s: %d bytes went over the line for %d", r.Line, line.Passed(), k.size)
 	}

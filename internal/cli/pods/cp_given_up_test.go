@@ -21,9 +21,9 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
 )
 
-// DA-09: a copy into a pod whose server dies and stays away is given up with words that say how far it was, and the same
-// command goes on with it: by the same token, to which the parts in the pod belong. Another command does not, nor does
-// the same one much later, or once more after it has succeeded.
+// DA-09: a copy into a pod whose server dies and stays away is given up with words that say how far it was, and the
+// same command goes on with it: by the same token, to which the parts in the pod belong. Another command does not, nor
+// does the same one much later, or once more after it has succeeded.
 func TestGivenUp(t *testing.T) {
 	dir, local := t.TempDir(), file(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,8 @@ func TestGivenUp(t *testing.T) {
 		}
 		err := cp("/tmp")
 		if err == nil || !strings.Contains(err.Error(), "the copy was cut after 0.0 of 0.0 MiB") ||
-			!strings.Contains(err.Error(), "connection refused\nwhen the server is back the same command goes on from there, within 10m0s") {
+			!strings.Contains(err.Error(),
+				"connection refused\nwhen the server is back the same command goes on from there, within 10m0s") {
 			t.Errorf("it was given up with: %v", err)
 		}
 		dead = false
@@ -160,8 +161,8 @@ func TestKept(t *testing.T) {
 func TestGivenUpOtherwise(t *testing.T) {
 	given := givenUp(t.TempDir()).of("uid")
 	token := strings.Repeat("A", 26)
-	for _, text := range []string{"", "short", strings.Repeat("a", 26), token + "A", "\x00/srv\x00new", token + "\x00/srv",
-		token + "\x00/srv\x00", token + "\x00\x00new", token + "\x00/srv\x00new\x00"} {
+	for _, text := range []string{"", "short", strings.Repeat("a", 26), token + "A", "\x00/srv\x00new",
+		token + "\x00/srv", token + "\x00/srv\x00", token + "\x00\x00new", token + "\x00/srv\x00new\x00"} {
 		if err := os.WriteFile(string(given), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

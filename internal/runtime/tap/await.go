@@ -31,7 +31,8 @@ func (l *lent) rest() {
 
 // await copies the next output of one stream, waiting for it; nothing at the end of all. The text is there until the
 // next call.
-func (t *tap) await(ctx context.Context, c *cursor, of *client, in *lent) (text []byte, s stream, lost uint64, err error) {
+func (t *tap) await(ctx context.Context, c *cursor, of *client,
+	in *lent) (text []byte, s stream, lost uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(text) == 0 && err == nil {
