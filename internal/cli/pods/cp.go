@@ -269,7 +269,7 @@ func (f *cpFlags) archive(ctx context.Context, t cmdline.Terminal, c *reach.Clie
 	}
 	code, err = c.Stream(ctx, t, pod.Namespace, ask.Toolbox{Pod: pod.Name, User: f.user, UserOf: a.Container,
 		Stdin: t.In != nil, Archive: &a}.Session(), reach.Notices{})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || session.RefusedByNode(err) {
 		if _, gone := lifeOf(ctx, c, pod, a.Container); gone == nil {
 			err = notYet{err}
 		}

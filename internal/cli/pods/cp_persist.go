@@ -89,8 +89,8 @@ func worded(below error, words string, next ...string) error {
 	return cmdline.ExitWith(code, errors.New(strings.Join(append([]string{words}, next...), "\n")))
 }
 
-// notYet is the refusal of a node that does not know a pod which the API server has: a server that was started anew
-// answers before its agent has looked at all pods.
+// notYet is the refusal of a node, in words alone, of a pod which the API server has: a server that was started anew
+// answers before its agent has looked at all pods, and then the node does not know the pod.
 type notYet struct{ error }
 
 // Unwrap is for package errors.

@@ -340,6 +340,18 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// A node's refusal, of which there are words only, is told from a failure of the command's.
+func TestRefusedByNode(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Internal error occurred: unable to upgrade connection: pod \"web\" does not exist on this node": true,
+		"Internal error occurred: error executing command":                                               false, "": false,
+	} {
+		if _, err := Failure(text); err == nil || RefusedByNode(fmt.Errorf("exit: %w", err)) != want {
+			t.Errorf("%q: %v, want %t", text, err, want)
+		}
+	}
+}
+
 // FuzzRefusal: whatever a server answers is a refusal, or nothing that understood, and never a panic.
 func FuzzRefusal(f *testing.F) {
 	f.Add(409,

@@ -106,11 +106,21 @@ func (s Status) code() (int, error) {
 // already: it is reported as one that came before.
 const refusedByNode = "unable to upgrade connection: "
 
+// nodeRefusal is a node's refusal of which there are words only.
+type nodeRefusal struct{ error }
+
+// RefusedByNode reports whether an error of a session is the refusal of a node of which there are words only: the API
+// server, which had agreed already, does not know either whether it is that of a node that has just come back.
+func RefusedByNode(err error) bool {
+	_, is := errors.AsType[nodeRefusal](err)
+	return is
+}
+
 // Failure is the exit code for a failure of which there are words only, and the words as the user should read them.
 func Failure(text string) (int, error) {
 	message := exitcode.Plain(text)
 	if refused, ok := strings.CutPrefix(message, refusedByNode); ok {
-		return ExitRefused, errors.New(exitcode.Plain(refused))
+		return ExitRefused, nodeRefusal{errors.New(exitcode.Plain(refused))}
 	}
 	if aboutStart(text) {
 		if code := exitcode.Of(text); code != 0 {
