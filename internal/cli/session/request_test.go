@@ -344,7 +344,8 @@ func TestSizes(t *testing.T) {
 func TestRefusedByNode(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Internal error occurred: unable to upgrade connection: pod \"web\" does not exist on this node": true,
-		"Internal error occurred: error executing command":                                               false, "": false,
+		"Internal error occurred: error executing command":                                               false,
+		"": false,
 	} {
 		if _, err := Failure(text); err == nil || RefusedByNode(fmt.Errorf("exit: %w", err)) != want {
 			t.Errorf("%q: %v, want %t", text, err, want)
