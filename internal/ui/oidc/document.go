@@ -59,8 +59,11 @@ func (d document) scopes() []string {
 	return out
 }
 
-// inHeader reports whether a client with a secret shows it in a header, which is what providers take that do not say.
-func (d document) inHeader() bool { return !slices.Contains(d.Methods, "client_secret_post") }
+// inHeader reports whether a client with a secret shows it in a header, as every provider must take it that does not
+// say otherwise (OpenID Connect Discovery 1.0, 3), rather than in the body, where it is logged more often.
+func (d document) inHeader() bool {
+	return len(d.Methods) == 0 || slices.Contains(d.Methods, "client_secret_basic")
+}
 
 // Name is a provider's name for people: where it is.
 func Name(issuer string) string {

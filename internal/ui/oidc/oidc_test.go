@@ -5,6 +5,8 @@ package oidc
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +23,16 @@ func TestDocument(t *testing.T) {
 	d, err := documentOf([]byte(good), issuer)
 	if err != nil || d.Revocation != "" || !slices.Equal(d.scopes(), []string{"openid", "email"}) || !d.inHeader() {
 		t.Errorf("%v: %+v", err, d)
+	}
+	for methods, want := range map[string]bool{"": true, "client_secret_basic": true, "client_secret_post": false,
+		`client_secret_post","client_secret_basic`: true, `private_key_jwt","client_secret_post`: false} {
+		told := strings.Replace(good, "{", `{"token_endpoint_auth_methods_supported":["`+methods+`"],`, 1)
+		if methods == "" {
+			told = strings.Replace(good, "{", `{"token_endpoint_auth_methods_supported":[],`, 1)
+		}
+		if d, err := documentOf([]byte(told), issuer); err != nil || d.inHeader() != want {
+			t.Errorf("%q: %v, %t, want %t", methods, err, d.inHeader(), want)
+		}
 	}
 	for change, says := range map[[2]string]string{
 		{`"issuer":"https://login.example"`, `"issuer":"https://evil.example"`}: "another issuer",
@@ -73,15 +85,32 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// UI-03: whether a provider has refused, or could not be asked, decides whether it is asked again.
+// UI-03: what a provider says of a token for good, and what is of the moment, decides whether it is asked again.
 func TestProblemOf(t *testing.T) {
+	with := func(status int, code string) error {
+		return &oauth2.RetrieveError{Response: &http.Response{StatusCode: status, Status: fmt.Sprint(status, " words")}, ErrorCode: code}
+	}
 	for _, row := range []struct {
 		err     error
 		refused bool
 		says    string
 	}{
-		{&oauth2.RetrieveError{ErrorCode: "invalid_client"}, true, "--ui-oidc-client-secret-file"},
-		{&oauth2.RetrieveError{ErrorCode: "strange\n"}, true, "login.example answers strange"},
+		{with(400, "invalid_grant"), true, "sign in again (invalid_grant)"},
+		{with(401, "invalid_client"), true, "--ui-oidc-client-secret-file"},
+		{with(400, "unauthorized_client"), true, "may not sign people in"},
+		{with(400, "strange\n"), false, "login.example answers strange"},
+		{with(400, "temporarily_unavailable"), false, "it is busy"},
+		{with(400, "server_error"), false, "it has a fault"},
+		{with(400, "invalid_scope"), false, "(invalid_scope)"},
+		{with(400, ""), false, "login.example answers 400 words"},
+		{with(403, ""), false, "login.example answers 403 words"},
+		{with(302, ""), false, "login.example answers 302 words"},
+		{with(302, "invalid_grant"), false, "(invalid_grant)"},
+		{with(408, "invalid_grant"), false, "(invalid_grant)"},
+		{with(429, ""), false, "login.example answers 429 words"},
+		{with(429, "invalid_client"), false, "(invalid_client)"},
+		{with(500, "invalid_grant"), false, "(invalid_grant)"},
+		{with(503, ""), false, "login.example answers 503 words"},
 		{errors.New("dial tcp: connection refused"), false, "cannot be asked: dial tcp: connection refused"},
 	} {
 		if p := problemOf("https://login.example", row.err); p.Refused != row.refused || !strings.Contains(p.Words, row.says) {

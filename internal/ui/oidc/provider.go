@@ -114,7 +114,7 @@ func (p *Provider) Redeem(ctx context.Context, f Flow, back url.Values) (Tokens,
 }
 
 func (p *Provider) redeem(ctx context.Context, f Flow, back url.Values) (Tokens, error) {
-	config, about, err := p.config(ctx, f.Back)
+	_, about, err := p.config(ctx, f.Back)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -124,7 +124,8 @@ func (p *Provider) redeem(ctx context.Context, f Flow, back url.Values) (Tokens,
 	if code := back.Get("error"); code != "" {
 		return Tokens{}, Answered(p.o.Issuer, code, back.Get("error_description"))
 	}
-	token, err := config.Exchange(p.by(ctx), back.Get("code"), oauth2.VerifierOption(f.Verifier))
+	token, err := p.post(ctx, about, about.Token, url.Values{"grant_type": {"authorization_code"},
+		"code": {back.Get("code")}, "redirect_uri": {f.Back}, "code_verifier": {f.Verifier}})
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -145,17 +146,18 @@ func (p *Provider) Renew(ctx context.Context, had Tokens) (Tokens, error) {
 }
 
 func (p *Provider) renew(ctx context.Context, had Tokens) (Tokens, error) {
-	config, _, err := p.config(ctx, "")
+	_, about, err := p.config(ctx, "")
 	if err != nil {
 		return Tokens{}, err
 	}
-	token, err := config.TokenSource(p.by(ctx), &oauth2.Token{RefreshToken: had.Refresh}).Token()
+	token, err := p.post(ctx, about, about.Token,
+		url.Values{"grant_type": {"refresh_token"}, "refresh_token": {had.Refresh}})
 	if err != nil {
 		return Tokens{}, err
 	}
 	tokens, _, err := tokensOf(token)
 	if err == nil && tokens.Subject != had.Subject {
-		err = errors.New("its next ID token is somebody else's (sub)")
+		return Tokens{}, &Problem{true, Name(p.o.Issuer) + " answers oddly: its next ID token is somebody else's (sub)"}
 	}
 	return tokens, p.odd(err)
 }
@@ -165,54 +167,37 @@ func (p *Provider) odd(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Problem{true, Name(p.o.Issuer) + " answers oddly: " + err.Error()}
+	return &Problem{false, Name(p.o.Issuer) + " answers oddly: " + err.Error()}
 }
 
 // tokensOf are the tokens of an answer, and the nonce that its ID token has.
-func tokensOf(t *oauth2.Token) (Tokens, string, error) {
-	id, _ := t.Extra("id_token").(string)
-	if id == "" {
+func tokensOf(a answer) (Tokens, string, error) {
+	if a.ID == "" {
 		return Tokens{}, "", errors.New("there is no ID token in it")
 	}
-	c, err := claimsOf(id)
-	return Tokens{ID: id, Refresh: t.RefreshToken, Subject: c.Subject, Expires: c.Expires}, c.Nonce, err
+	c, err := claimsOf(a.ID)
+	return Tokens{ID: a.ID, Refresh: a.Refresh, Subject: c.Subject, Expires: c.Expires}, c.Nonce, err
 }
 
 // Revoke tells the provider that a token to renew by is needed no more, if it wants to know that.
 func (p *Provider) Revoke(ctx context.Context, had Tokens) error {
 	_, about, err := p.config(ctx, "")
-	if err != nil || about.Revocation == "" || had.Refresh == "" {
-		return err
+	if err == nil && about.Revocation != "" && had.Refresh != "" {
+		_, err = p.post(ctx, about, about.Revocation,
+			url.Values{"token": {had.Refresh}, "token_type_hint": {"refresh_token"}})
 	}
-	form := url.Values{"token": {had.Refresh}, "token_type_hint": {"refresh_token"}, "client_id": {p.o.ClientID}}
-	if p.o.Secret != "" {
-		form.Set("client_secret", p.o.Secret)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, about.Revocation, strings.NewReader(form.Encode()))
 	if err != nil {
-		return err
+		return problemOf(p.o.Issuer, err)
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	resp, err := p.client.Do(req)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return nil
 }
 
-func (p *Provider) by(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, p.client)
-}
-
-// config is how to ask the provider, by what it told of itself within the last ten minutes.
+// config is what addresses to send browsers to are made by, and what the provider told of itself within the last ten
+// minutes.
 func (p *Provider) config(ctx context.Context, back string) (*oauth2.Config, document, error) {
 	about, err := p.about(ctx)
-	style := oauth2.AuthStyleInParams
-	if p.o.Secret != "" && about.inHeader() {
-		style = oauth2.AuthStyleInHeader
-	}
-	return &oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.Secret, RedirectURL: back, Scopes: about.scopes(),
-		Endpoint: oauth2.Endpoint{AuthURL: about.Authorize, TokenURL: about.Token, AuthStyle: style}}, about, err
+	return &oauth2.Config{ClientID: p.o.ClientID, RedirectURL: back, Scopes: about.scopes(),
+		Endpoint: oauth2.Endpoint{AuthURL: about.Authorize}}, about, err
 }
 
 func (p *Provider) about(ctx context.Context) (document, error) {
