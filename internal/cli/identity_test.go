@@ -347,6 +347,9 @@ func TestToken(t *testing.T) {
 		"server --oidc-client-id x":                                                                              "--oidc-issuer-url and --oidc-client-id belong together",
 		"server --authentication-config /no":                                                                     "--authentication-config",
 		"server --cluster-signing-duration 1m":                                                                   "--cluster-signing-duration: 1m0s is too short",
+		"server --oidc-issuer-url https://x --oidc-client-id y --ui-oidc-scopes z":                               "--ui-oidc-scopes needs --ui:",
+		"server --ui --ui-oidc-scopes profile":                                                                   "--ui-oidc-scopes needs --oidc-issuer-url",
+		"server --ui --oidc-issuer-url https://x --oidc-client-id y --ui-oidc-scopes a\\b":                       "--ui-oidc-scopes: \"a\\\\b\" is not a scope",
 		"agent --bootstrap-kubeconfig x --rotate-server-certificates --tls-cert-file a --tls-private-key-file b": "exclude one another",
 	} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" ||

@@ -31,6 +31,8 @@ func authnFlags(cmd *cobra.Command, o *server.Options) {
 		"algorithms that tokens may be signed with; default: RS256")
 	f.StringVar(&a.OIDC.SecretFile, "ui-oidc-client-secret-file", "",
 		"file with the secret of --oidc-client-id, by which people sign in to the page of --ui at the provider; default: none, as public clients have")
+	f.StringSliceVar(&a.OIDC.Scopes, "ui-oidc-scopes", nil,
+		"scopes that the page of --ui asks for at the provider, beside openid; default: those of profile, email, groups and offline_access that it says it has")
 	f.StringArrayVar(&a.AccountIssuers, "service-account-issuer", nil,
 		"issuer of service account tokens; given several times, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
 	f.StringVar(&a.AccountJWKSURI, "service-account-jwks-uri", "",

@@ -288,8 +288,13 @@ func (o Options) validateServing(fail func(format string, args ...any)) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
-	if o.Authentication.OIDC.SecretFile != "" && !o.Page {
-		fail("--ui-oidc-client-secret-file needs --ui: people sign in with it to the page, and nowhere else")
+	if oidc := o.Authentication.OIDC; !o.Page {
+		if oidc.SecretFile != "" {
+			fail("--ui-oidc-client-secret-file needs --ui: people sign in with it to the page, and nowhere else")
+		}
+		if len(oidc.Scopes) > 0 {
+			fail("--ui-oidc-scopes needs --ui: it is the page that asks for them")
+		}
 	}
 	for _, name := range o.ExtraSANs {
 		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name),

@@ -51,6 +51,8 @@ type OIDC struct {
 	// SecretFile has the secret of the client that ClientID names, by which the page signs people in at the provider;
 	// "": it is a public client.
 	SecretFile string
+	// Scopes are those that the page asks for there, beside openid; none: by what the provider says that it has.
+	Scopes []string
 }
 
 // Completed are Options that were checked and read.

@@ -47,16 +47,34 @@ func secure(address string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil
 }
 
-// scopes are those to ask for: what names people and groups, and a token by which a session is renewed, where the
-// provider has them. Some refuse what they do not know.
-func (d document) scopes() []string {
+// scopes are those to ask for: those that were named, or what names people and groups, and a token by which a session
+// is renewed, where the provider says that it has them. Some refuse what they do not know; of one that says nothing is
+// asked what OpenID Connect itself defines of a person.
+func (d document) scopes(named []string) []string {
 	out := []string{"openid"}
+	if len(named) > 0 {
+		return append(out, slices.DeleteFunc(slices.Clone(named), func(s string) bool { return s == "openid" })...)
+	}
+	if len(d.Scopes) == 0 {
+		return append(out, "profile", "email")
+	}
 	for _, scope := range []string{"profile", "email", "groups", "offline_access"} {
 		if slices.Contains(d.Scopes, scope) {
 			out = append(out, scope)
 		}
 	}
 	return out
+}
+
+// CheckScopes returns an error for scopes that cannot be asked for (RFC 6749, 3.3).
+func CheckScopes(scopes []string) error {
+	for _, one := range scopes {
+		odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
+		if one == "" || strings.ContainsFunc(one, odd) {
+			return fmt.Errorf("%.100q is not a scope: those are words of ASCII characters", one)
+		}
+	}
+	return nil
 }
 
 // inHeader reports whether a client with a secret shows it in a header, as every provider must take it that does not

@@ -21,7 +21,7 @@ func TestDocument(t *testing.T) {
 	good := `{"issuer":"https://login.example","authorization_endpoint":"https://login.example/a","token_endpoint":"https://login.example/t",
 		"revocation_endpoint":"http://login.example/r","scopes_supported":["email","openid","x"]}`
 	d, err := documentOf([]byte(good), issuer)
-	if err != nil || d.Revocation != "" || !slices.Equal(d.scopes(), []string{"openid", "email"}) || !d.inHeader() {
+	if err != nil || d.Revocation != "" || !slices.Equal(d.scopes(nil), []string{"openid", "email"}) || !d.inHeader() {
 		t.Errorf("%v: %+v", err, d)
 	}
 	for methods, want := range map[string]bool{"": true, "client_secret_basic": true, "client_secret_post": false,
@@ -43,6 +43,29 @@ func TestDocument(t *testing.T) {
 		if _, err := documentOf([]byte(strings.Replace(good, change[0], change[1], 1)), issuer); err == nil ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", change[1], err)
+		}
+	}
+}
+
+// UI-03: what is asked for is what was named, or what the provider says that it has.
+func TestScopes(t *testing.T) {
+	for _, row := range []struct{ has, named, want string }{
+		{"", "", "openid profile email"},
+		{"openid", "", "openid"},
+		{"groups x openid offline_access profile", "", "openid profile groups offline_access"},
+		{"openid email", "openid roles email", "openid roles email"},
+		{"", "roles", "openid roles"},
+	} {
+		if got := strings.Join((document{Scopes: strings.Fields(row.has)}).scopes(strings.Fields(row.named)), " "); got != row.want {
+			t.Errorf("of %q, with %q: %q, want %q", row.has, row.named, got, row.want)
+		}
+	}
+	if err := CheckScopes([]string{"openid", "https://x.example/a.b", "!"}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "a b", `a"`, `a\b`, "ä", "a\n"} {
+		if CheckScopes([]string{"a", bad}) == nil {
+			t.Errorf("%q is a scope", bad)
 		}
 	}
 }

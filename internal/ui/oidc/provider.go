@@ -3,6 +3,7 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +33,9 @@ const (
 type Options struct {
 	Issuer   string
 	ClientID string
-	Secret   string // "": the client is a public one
-	CA       []byte // PEM; none: the system's
+	Secret   string   // "": the client is a public one
+	Scopes   []string // to ask for, beside openid; none: by what the provider says that it has
+	CA       []byte   // PEM; none: the system's
 	Now      func() time.Time
 }
 
@@ -87,9 +90,10 @@ type Flow struct {
 
 // Tokens are what somebody who has signed in has.
 type Tokens struct {
-	ID      string // the ID token, a bearer token of the Kubernetes API
+	ID      string // the ID token, a bearer token of the Kubernetes API; "": a renewal has brought none
 	Refresh string // gets the next one; "": there is none
 	Subject string
+	Nonce   string    // of the sign-in
 	Expires time.Time // when ID does
 }
 
@@ -100,8 +104,11 @@ func (p *Provider) Begin(ctx context.Context, back string) (Flow, string, error)
 		return Flow{}, "", problemOf(p.o.Issuer, err)
 	}
 	f := Flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Back: back}
-	return f, config.AuthCodeURL(f.State, oauth2.SetAuthURLParam("nonce", f.Nonce),
-		oauth2.S256ChallengeOption(f.Verifier)), nil
+	with := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("nonce", f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
+	if slices.Contains(config.Scopes, "offline_access") { // which else is to be ignored (OpenID Connect Core 1.0, 11)
+		with = append(with, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	return f, config.AuthCodeURL(f.State, with...), nil
 }
 
 // Redeem gets tokens for what a browser came back with. The ID token is judged by whoever it is shown to.
@@ -129,14 +136,15 @@ func (p *Provider) redeem(ctx context.Context, f Flow, back url.Values) (Tokens,
 	if err != nil {
 		return Tokens{}, err
 	}
-	tokens, nonce, err := tokensOf(token)
-	if err == nil && nonce != f.Nonce {
+	tokens, err := tokensOf(token)
+	if err == nil && tokens.Nonce != f.Nonce {
 		err = errors.New("its ID token is the answer to another sign-in (nonce)")
 	}
 	return tokens, p.odd(err)
 }
 
-// Renew gets the next tokens of somebody.
+// Renew gets the next tokens of somebody. A provider may renew without a new ID token: then there is none in them, and
+// the one before is good until its end.
 func (p *Provider) Renew(ctx context.Context, had Tokens) (Tokens, error) {
 	out, err := p.renew(ctx, had)
 	if err != nil {
@@ -155,11 +163,21 @@ func (p *Provider) renew(ctx context.Context, had Tokens) (Tokens, error) {
 	if err != nil {
 		return Tokens{}, err
 	}
-	tokens, _, err := tokensOf(token)
-	if err == nil && tokens.Subject != had.Subject {
-		return Tokens{}, &Problem{true, Name(p.o.Issuer) + " answers oddly: its next ID token is somebody else's (sub)"}
+	next := Tokens{Refresh: cmp.Or(token.Refresh, had.Refresh), Subject: had.Subject, Nonce: had.Nonce}
+	if token.ID == "" {
+		return next, nil
 	}
-	return tokens, p.odd(err)
+	c, err := claimsOf(token.ID)
+	switch {
+	case err != nil:
+		return Tokens{}, p.odd(err)
+	case c.Subject != had.Subject:
+		return Tokens{}, p.another("its next ID token is somebody else's (sub)")
+	case c.Nonce != "" && c.Nonce != had.Nonce:
+		return Tokens{}, p.another("its next ID token is the answer to another sign-in (nonce)")
+	}
+	next.ID, next.Expires = token.ID, c.Expires
+	return next, nil
 }
 
 // odd is what is told of an answer that is not as it should be.
@@ -167,16 +185,21 @@ func (p *Provider) odd(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Problem{false, Name(p.o.Issuer) + " answers oddly: " + err.Error()}
+	return &Problem{Words: Name(p.o.Issuer) + " answers oddly: " + err.Error()}
 }
 
-// tokensOf are the tokens of an answer, and the nonce that its ID token has.
-func tokensOf(a answer) (Tokens, string, error) {
+// another is what is told of an answer that is not for whoever asked: nothing is to be had by asking again.
+func (p *Provider) another(words string) error {
+	return &Problem{Refused: true, Words: Name(p.o.Issuer) + " answers oddly: " + words}
+}
+
+// tokensOf are the tokens that a code brings.
+func tokensOf(a answer) (Tokens, error) {
 	if a.ID == "" {
-		return Tokens{}, "", errors.New("there is no ID token in it")
+		return Tokens{}, errors.New("there is no ID token in it")
 	}
 	c, err := claimsOf(a.ID)
-	return Tokens{ID: a.ID, Refresh: a.Refresh, Subject: c.Subject, Expires: c.Expires}, c.Nonce, err
+	return Tokens{ID: a.ID, Refresh: a.Refresh, Subject: c.Subject, Nonce: c.Nonce, Expires: c.Expires}, err
 }
 
 // Revoke tells the provider that a token to renew by is needed no more, if it wants to know that.
@@ -196,7 +219,7 @@ func (p *Provider) Revoke(ctx context.Context, had Tokens) error {
 // minutes.
 func (p *Provider) config(ctx context.Context, back string) (*oauth2.Config, document, error) {
 	about, err := p.about(ctx)
-	return &oauth2.Config{ClientID: p.o.ClientID, RedirectURL: back, Scopes: about.scopes(),
+	return &oauth2.Config{ClientID: p.o.ClientID, RedirectURL: back, Scopes: about.scopes(p.o.Scopes),
 		Endpoint: oauth2.Endpoint{AuthURL: about.Authorize}}, about, err
 }
 

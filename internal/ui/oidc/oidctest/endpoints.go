@@ -8,9 +8,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,8 +50,13 @@ func (p *Provider) ask(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if !strings.Contains(" "+q.Get("scope")+" ", " openid ") {
+	scopes := strings.Fields(q.Get("scope"))
+	if !slices.Contains(scopes, "openid") {
 		http.Error(w, "the scope has no openid", http.StatusBadRequest)
+		return
+	}
+	if slices.Contains(scopes, "offline_access") != (q.Get("prompt") == "consent") {
+		http.Error(w, "offline_access takes prompt=consent", http.StatusBadRequest)
 		return
 	}
 	page, err := template.New("").Parse(signIn)
@@ -72,7 +79,8 @@ func (p *Provider) answer(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	acts := p.acts
 	code := rand.Text()
-	p.codes[code] = &asked{r.PostFormValue("user"), q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("nonce")}
+	p.codes[code] = &asked{user: r.PostFormValue("user"), back: q.Get("redirect_uri"),
+		challenge: q.Get("code_challenge"), nonce: q.Get("nonce")}
 	p.mu.Unlock()
 	out := url.Values{"state": {cmp.Or(acts.State, q.Get("state"))}, "iss": {p.URL}}
 	if acts.Change != nil {
@@ -88,13 +96,34 @@ func (p *Provider) answer(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusSeeOther)
 }
 
+// client reports whether a request is the client's that the provider knows, which shows its secret in a way that was
+// announced.
+func client(r *http.Request, methods []string) bool {
+	if len(methods) == 0 {
+		methods = []string{"client_secret_basic"}
+	}
+	id, secret, basic := r.BasicAuth()
+	way := "client_secret_basic"
+	var err, err2 error
+	if basic {
+		id, err = url.QueryUnescape(id)
+		secret, err2 = url.QueryUnescape(secret)
+	} else {
+		way, id, secret = "client_secret_post", r.PostFormValue("client_id"), r.PostFormValue("client_secret")
+	}
+	return errors.Join(err, err2) == nil && id == Client && secret == Secret && slices.Contains(methods, way) &&
+		basic != r.PostForm.Has("client_secret")
+}
+
 // token gives tokens for a code, or for a token to renew by.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
-	id, secret, basic := r.BasicAuth()
-	if !basic {
-		id, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
+	_ = r.ParseForm() // what cannot be read is missing
+	acts := p.behaviour()
+	if acts.Status != 0 {
+		http.Error(w, "<h1>a page</h1>", acts.Status)
+		return
 	}
-	if id != Client || secret != Secret {
+	if !client(r, acts.Methods) {
 		refuse(w, "invalid_client", "")
 		return
 	}
@@ -122,7 +151,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		p.counted.Renewed++
-		had = &asked{user: cmp.Or(p.acts.Subject, had.user), nonce: had.nonce}
+		had = &asked{user: cmp.Or(p.acts.Subject, had.user), nonce: had.nonce, again: true}
 	default:
 		refuse(w, "unsupported_grant_type", "")
 		return
@@ -146,7 +175,10 @@ func (p *Provider) give(w http.ResponseWriter, to *asked) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	out := map[string]any{"token_type": "Bearer", "access_token": rand.Text(), "id_token": id}
+	out := map[string]any{"token_type": "Bearer", "access_token": rand.Text()}
+	if !to.again || !p.acts.NoID {
+		out["id_token"] = id
+	}
 	if !p.acts.Forever {
 		by := rand.Text()
 		p.renew[by] = to
@@ -156,7 +188,15 @@ func (p *Provider) give(w http.ResponseWriter, to *asked) {
 }
 
 // revoke forgets a token to renew by.
-func (p *Provider) revoke(_ http.ResponseWriter, r *http.Request) {
+func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm() // what cannot be read is missing
+	if acts := p.behaviour(); acts.Status != 0 {
+		http.Error(w, "<h1>a page</h1>", acts.Status)
+		return
+	} else if !client(r, acts.Methods) {
+		refuse(w, "invalid_client", "")
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if by := r.PostFormValue("token"); p.renew[by] != nil {

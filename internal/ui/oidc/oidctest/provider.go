@@ -20,10 +20,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Client is the ID of the only client that the provider knows, Secret its secret.
+// Client is the ID of the only client that the provider knows, Secret its secret, which has to be escaped.
 const (
 	Client = "wherry"
-	Secret = "of-the-page"
+	Secret = "of the page: 100 % + &"
 )
 
 // Behaviour is what a provider does otherwise than it should, or may do either way. Its zero value is a good one.
@@ -36,6 +36,12 @@ type Behaviour struct {
 	Forever bool                     // there is no token to renew by
 	Subject string                   // whose tokens are renewed, in place of those of who had them
 	Refresh string                   // this error answers who wants to renew
+	NoID    bool                     // who renews gets no ID token
+	Status  int                      // of all answers about tokens, which have a page in place of JSON
+	Methods []string                 // by which clients show their secret, as is announced; none: it is not announced
+	Scopes  []string                 // as is announced; nil: openid, email, offline_access; empty: it is not announced
+	// Before is called with each request before it is answered. It may wait.
+	Before func(*http.Request)
 }
 
 // Provider is an OpenID Connect provider.
@@ -61,6 +67,7 @@ type Counts struct{ Signed, Renewed, Revoked int }
 // asked is what a client has asked for, and for whom.
 type asked struct {
 	user, back, challenge, nonce string
+	again                        bool // it is a renewal
 }
 
 // Start starts a provider on a port of its own.
@@ -130,17 +137,33 @@ func (p *Provider) Counts() Counts {
 	return p.counted
 }
 
+func (p *Provider) behaviour() Behaviour {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.acts
+}
+
 func (p *Provider) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		tell(w, http.StatusOK, map[string]any{
+		told := map[string]any{
 			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth",
 			"token_endpoint": p.URL + "/token", "revocation_endpoint": p.URL + "/revoke",
 			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
 			"id_token_signing_alg_values_supported":          []string{"ES256"},
 			"code_challenge_methods_supported":               []string{"S256"},
-			"scopes_supported":                               []string{"openid", "email", "offline_access"},
-			"authorization_response_iss_parameter_supported": true})
+			"authorization_response_iss_parameter_supported": true}
+		acts := p.behaviour()
+		if acts.Scopes == nil {
+			acts.Scopes = []string{"openid", "email", "offline_access"}
+		}
+		for name, values := range map[string][]string{"scopes_supported": acts.Scopes,
+			"token_endpoint_auth_methods_supported": acts.Methods} {
+			if len(values) > 0 {
+				told[name] = values
+			}
+		}
+		tell(w, http.StatusOK, told)
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		tell(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: p.key.Public(), KeyID: "k1",
@@ -150,5 +173,10 @@ func (p *Provider) handler() http.Handler {
 	mux.HandleFunc("POST /auth", p.answer)
 	mux.HandleFunc("POST /token", p.token)
 	mux.HandleFunc("POST /revoke", p.revoke)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before := p.behaviour().Before; before != nil {
+			before(r)
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
