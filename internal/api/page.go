@@ -17,6 +17,6 @@ func (s *Server) page() func(chain http.Handler) http.Handler {
 	names, _ := s.cfg.certNames(s.data.addresses.First())
 	return func(chain http.Handler) http.Handler {
 		return ui.Before(chain, ui.Options{Names: names, AnyIP: true, Port: s.Port(), Version: release.Version(),
-			HSTS: s.cfg.Serving.HSTS, Provider: s.cfg.Authentication.Provider})
+			HSTS: s.cfg.Serving.HSTS, Provider: s.cfg.Authentication.Provider, Log: s.log})
 	}
 }

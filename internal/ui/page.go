@@ -3,6 +3,7 @@
 package ui
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,6 +47,7 @@ type Options struct {
 	Version   string
 
 	Now func() time.Time // nil: time.Now
+	Log *slog.Logger     // nil: nothing is logged
 }
 
 // Page serves the page. It is an http.Handler.
@@ -57,9 +59,11 @@ type Page struct {
 	files    *files
 	sealer   *sealer
 	checks   chan struct{} // has room for the tokens that are being checked
+	asks     chan struct{} // has room for those who are on their way to or from the identity provider
 }
 
-// mostChecks is how many tokens are checked at a time: each is a request to the API, on behalf of whoever asks.
+// mostChecks is how many tokens are checked at a time: each is a request to the API, on behalf of whoever asks. As many
+// may be on their way to or from an identity provider: one that does not answer keeps out nobody who has a token.
 const mostChecks = 8
 
 // bodyTime is how long the body of a request may take, which is a token or an answer's worth of an object.
@@ -70,7 +74,10 @@ func New(o Options) *Page {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Page{
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Page{
 		o:        o,
 		served:   gate.Served{Names: o.Names, AnyIP: o.AnyIP, SignOn: o.SignIn == ByToken},
 		sessions: newSessions(o.Now),
@@ -78,7 +85,10 @@ func New(o Options) *Page {
 		files:    newFiles(built()),
 		sealer:   newSealer(),
 		checks:   make(chan struct{}, mostChecks),
+		asks:     make(chan struct{}, mostChecks),
 	}
+	p.sessions.gone = p.gone
+	return p
 }
 
 // Link returns the path, with its query, of a new link that signs in once, within five minutes.

@@ -3,9 +3,9 @@
 package ui
 
 import (
-	"crypto/subtle"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +20,8 @@ const (
 	problemLife = time.Minute
 )
 
+const tooMany = "too many people sign in at the identity provider at the same time: try again in a moment"
+
 const noProvider = "people do not sign in here at an identity provider: that takes --ui, --oidc-issuer-url and --oidc-client-id"
 
 // leave sends a browser to the identity provider.
@@ -28,9 +30,9 @@ func (p *Page) leave(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, noProvider)
 		return
 	}
-	done, ok := p.check()
+	done, ok := slot(p.asks)
 	if !ok {
-		p.failed(w, r, "too many people sign in at the same time: try again in a moment")
+		p.failed(w, r, tooMany)
 		return
 	}
 	defer done()
@@ -39,7 +41,7 @@ func (p *Page) leave(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err.Error())
 		return
 	}
-	p.keep(w, r, kept{State: flow.State, Nonce: flow.Nonce, Verifier: flow.Verifier,
+	p.keepFlow(w, r, kept{State: flow.State, Nonce: flow.Nonce, Verifier: flow.Verifier, Session: p.before(r),
 		To: viewOf(r.URL.Query().Get("to")), Until: p.o.Now().Add(flowLife)})
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
@@ -50,22 +52,25 @@ func (p *Page) comeBack(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, noProvider)
 		return
 	}
-	had, back := p.kept(r), r.URL.Query()
-	if had == nil || had.State == "" {
+	back := r.URL.Query()
+	had := p.flow(r, back.Get("state"))
+	switch {
+	case had != nil:
+	case !slices.ContainsFunc(p.flows(r), func(name string) bool { return p.kept(r, name) != nil }):
 		p.failed(w, r,
 			"no sign-in was begun in this browser, or it is finished, or older than ten minutes: sign in again")
 		return
-	}
-	if subtle.ConstantTimeCompare([]byte(had.State), []byte(back.Get("state"))) != 1 {
-		p.failed(w, r, "the answer that came is not that to the last sign-in of this browser (state): sign in again")
+	default: // which go on: any page can send a browser here
+		p.failed(w, r, "the answer that came is not that to a sign-in of this browser (state): sign in again")
 		return
 	}
-	done, ok := p.check()
+	done, ok := slot(p.asks)
 	if !ok {
-		p.failed(w, r, "too many people sign in at the same time: try again in a moment")
+		p.failed(w, r, tooMany)
 		return
 	}
 	defer done()
+	p.forget(w, r, p.flowName(had.State), flowPath)
 	tokens, err := p.o.Provider.Redeem(r.Context(), oidc.Flow{State: had.State, Nonce: had.Nonce,
 		Verifier: had.Verifier, Back: wayBack(r)}, back)
 	if err != nil {
@@ -82,10 +87,10 @@ func (p *Page) comeBack(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, refusal.Message)
 		return
 	}
-	p.sessions.remove(p.secret(r))
-	http.SetCookie(w, p.cookie(r, p.sessions.put(&session{grant: &grant{tokens: tokens}, owner: about.user})))
-	p.keep(w, r, kept{})
-	http.Redirect(w, r, had.To, http.StatusSeeOther)
+	p.endBefore(had.Session)
+	http.SetCookie(w, p.cookie(r, p.sessions.put(&session{grant: newGrant(tokens, p.o.Now()), owner: about.user})))
+	p.forget(w, r, p.problemName(), gate.Prefix)
+	http.Redirect(w, r, viewOf(had.To), http.StatusSeeOther)
 }
 
 // wayBack is the address to come back to, as the provider has to know it.
@@ -95,51 +100,6 @@ func wayBack(r *http.Request) string {
 		scheme = "https://"
 	}
 	return scheme + r.Host + gate.Prefix + "oidc/callback"
-}
-
-// check has the right to have a token checked, of which there are few, until done is called.
-func (p *Page) check() (done func(), ok bool) {
-	select {
-	case p.checks <- struct{}{}:
-		return func() { <-p.checks }, true
-	default:
-		return nil, false
-	}
-}
-
-// failed has the page say why a sign-in came to nothing: in the browser that has begun it, for as long as that is news.
-func (p *Page) failed(w http.ResponseWriter, r *http.Request, words string) {
-	p.keep(w, r, kept{Problem: words, Until: p.o.Now().Add(problemLife)})
-	http.Redirect(w, r, gate.Prefix, http.StatusSeeOther)
-}
-
-// problemOf is what the browser keeps of a sign-in that came to nothing.
-func (p *Page) problemOf(r *http.Request) string {
-	if had := p.kept(r); had != nil {
-		return had.Problem
-	}
-	return ""
-}
-
-func (p *Page) keptName() string { return p.cookieName() + "-oidc" }
-
-// kept is what a browser keeps of its sign-in; nil: nothing that is of use.
-func (p *Page) kept(r *http.Request) *kept {
-	if all := r.CookiesNamed(p.keptName()); len(all) == 1 {
-		return p.sealer.open(all[0].Value, p.o.Now())
-	}
-	return nil
-}
-
-// keep has the browser keep something of its sign-in, or nothing. The cookie is sent when the provider sends somebody
-// back, which one that is strictly of this site is not.
-func (p *Page) keep(w http.ResponseWriter, r *http.Request, k kept) {
-	c := p.cookie(r, p.sealer.seal(k))
-	c.Name, c.SameSite = p.keptName(), http.SameSiteLaxMode
-	if k == (kept{}) {
-		c.Value, c.MaxAge = "", -1
-	}
-	http.SetCookie(w, c)
 }
 
 // viewOf is the view to come to: a path of the page's own, or its beginning.

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,7 @@ func newSealer() *sealer {
 // kept is what a browser keeps: a sign-in that goes on, or why it came to nothing.
 type kept struct {
 	State, Nonce, Verifier string    `json:",omitempty"`
+	Session                string    `json:",omitempty"` // the hash of the secret of the one before, in hex
 	To                     string    `json:",omitempty"` // the view to come to
 	Problem                string    `json:",omitempty"`
 	Until                  time.Time // it is of no use later
@@ -44,6 +46,21 @@ func (s *sealer) seal(k kept) string {
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(s.by.Seal(nil, nil, text, nil))
+}
+
+// fit seals what has to fit into some bytes: without the view to come to, or with words that are cut, if it does not.
+func (s *sealer) fit(k kept, most int) string {
+	sealed := s.seal(k)
+	if len(sealed) > most {
+		k.To = ""
+		sealed = s.seal(k)
+	}
+	words := k.Problem
+	for n := len(words) * 3 / 4; len(sealed) > most && n > 0; n = n * 3 / 4 {
+		k.Problem = strings.ToValidUTF8(words[:n], "") + " …"
+		sealed = s.seal(k)
+	}
+	return sealed
 }
 
 // open is what was sealed here; nil if it was not, or is too old.

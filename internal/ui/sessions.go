@@ -50,12 +50,26 @@ type session struct {
 type sessions struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	byKey map[secretHash]*session
+	// gone is called, without the lock, with those that ended because they were idle or too many. It must not wait.
+	gone func([]*session)
+
+	mu      sync.Mutex
+	byKey   map[secretHash]*session
+	dropped []*session // for gone, when mu is unlocked
 }
 
 func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, byKey: map[secretHash]*session{}}
+	return &sessions{now: now, gone: func([]*session) {}, byKey: map[secretHash]*session{}}
+}
+
+// unlock unlocks mu, and tells of those that were dropped meanwhile.
+func (s *sessions) unlock() {
+	dropped := s.dropped
+	s.dropped = nil
+	s.mu.Unlock()
+	if len(dropped) > 0 {
+		s.gone(dropped)
+	}
 }
 
 // add signs in, and returns the session's secret.
@@ -68,7 +82,7 @@ func (s *sessions) put(one *session) (secret string) {
 	secret = newSecret()
 	ctx, end := context.WithCancel(context.Background())
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	s.expire()
 	s.makeRoom(mostOwn, func(other *session) bool { return other.owner == one.owner })
 	s.makeRoom(mostSessions, func(*session) bool { return true })
@@ -80,7 +94,7 @@ func (s *sessions) put(one *session) (secret string) {
 // begin finds a session and says that it is in use until done is called; nil if there is none.
 func (s *sessions) begin(secret string) (found *session, done func()) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	s.expire()
 	// By hash: how long it takes tells nothing about the secrets that would be found.
 	found = s.byKey[hashOf(secret)]
@@ -97,25 +111,30 @@ func (s *sessions) begin(secret string) (found *session, done func()) {
 	}
 }
 
-// remove signs a session out, and ends its streams.
-func (s *sessions) remove(secret string) {
+// remove signs a session out, and ends its streams; nil: there was none.
+func (s *sessions) remove(secret string) *session { return s.removeBy(hashOf(secret)) }
+
+// removeBy does so by what is kept of the secret.
+func (s *sessions) removeBy(key secretHash) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(hashOf(secret))
+	return s.drop(key)
 }
 
-func (s *sessions) drop(key secretHash) {
-	if found := s.byKey[key]; found != nil {
+func (s *sessions) drop(key secretHash) *session {
+	found := s.byKey[key]
+	if found != nil {
 		found.end()
 		delete(s.byKey, key)
 	}
+	return found
 }
 
 // expire drops what has been idle for too long. It is called with every look: no timer is needed.
 func (s *sessions) expire() {
 	for key, one := range s.byKey {
 		if one.open == 0 && s.now().Sub(one.last) >= idleLimit {
-			s.drop(key)
+			s.dropped = append(s.dropped, s.drop(key))
 		}
 	}
 }
@@ -137,6 +156,6 @@ func (s *sessions) makeRoom(most int, counted func(*session) bool) {
 		}
 	}
 	if number >= most {
-		s.drop(oldest)
+		s.dropped = append(s.dropped, s.drop(oldest))
 	}
 }

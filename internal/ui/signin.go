@@ -36,10 +36,7 @@ func (p *Page) session(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		p.signOn(w, r)
 	case http.MethodDelete:
-		who, done := p.sessions.begin(p.secret(r))
-		p.sessions.remove(p.secret(r))
-		done()
-		p.giveBack(r.Context(), who)
+		p.giveBack(r.Context(), p.sessions.remove(p.secret(r)))
 		http.SetCookie(w, p.cookie(r, ""))
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -64,7 +61,7 @@ func (p *Page) describe(w http.ResponseWriter, r *http.Request) {
 		ended = refusal.Message
 	}
 	if refusal != nil && refusal.Code == http.StatusUnauthorized && p.o.SignIn == ByToken {
-		p.sessions.remove(secret) // the token has come to its end
+		p.end(secret) // the token has come to its end
 		p.askToSignIn(w, ended)
 		return
 	}
@@ -99,7 +96,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.o.SignIn == ByLink && p.links.use(r.URL.Query().Get("once")) {
-		p.sessions.remove(p.secret(r)) // the browser forgets it in this moment
+		p.end(p.secret(r)) // the browser forgets it in this moment
 		http.SetCookie(w, p.cookie(r, p.sessions.add("", "")))
 	} else if who, done := p.sessions.begin(p.secret(r)); who == nil {
 		writeText(w, http.StatusForbidden, "this link has been used, or is older than five minutes: "+p.howToSignIn())
@@ -128,6 +125,9 @@ func (p *Page) howToSignIn() string {
 	return "open a new link (press Enter where wherry ui runs, or start it again)"
 }
 
+// end ends a session that the browser is not going to use again.
+func (p *Page) end(secret string) { p.gone([]*session{p.sessions.remove(secret)}) }
+
 // signOn makes a session from a bearer token, once the API has said whose it is.
 func (p *Page) signOn(w http.ResponseWriter, r *http.Request) {
 	token, err := readToken(w, r)
@@ -135,7 +135,7 @@ func (p *Page) signOn(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, http.StatusBadRequest, "sign in: "+err.Error())
 		return
 	}
-	done, ok := p.check()
+	done, ok := slot(p.checks)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
 		writeStatus(w, http.StatusTooManyRequests, "too many sign-ins at the same time: try again in a moment")
@@ -151,9 +151,19 @@ func (p *Page) signOn(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, refusal.Code, refusal.Message)
 		return
 	}
-	p.sessions.remove(p.secret(r))
+	p.end(p.secret(r))
 	http.SetCookie(w, p.cookie(r, p.sessions.add(token, about.user)))
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// slot has one of the few places that there are for something, until done is called.
+func slot(places chan struct{}) (done func(), ok bool) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	default:
+		return nil, false
+	}
 }
 
 // readToken reads the body of a sign-in.
