@@ -6,6 +6,7 @@ import { commandFor } from "../src/files/command";
 import { contentOf, dump } from "../src/files/content";
 import { diff, rowsOf } from "../src/files/diff";
 import { clean, crumbs, escapeName, join, last, parent, plain, shown, typed } from "../src/files/path";
+import { besideOf } from "../src/files/root";
 import { talkPath } from "../src/files/talk";
 import { differenceWords, inOrder, modeWords, ownerWords } from "../src/files/words";
 
@@ -49,6 +50,10 @@ test("files are worded as ls words them", () => {
   expect(inOrder(files).map((f) => f.name)).toEqual(["z", "b9", "b10"]);
   expect(differenceWords({ name: "x", one: entry({}), how: [] }, "app", "dead")).toBe("only in app");
   expect(differenceWords({ name: "x", one: entry({}), two: entry({ size: 2048 }), how: ["contents", "mode"] }, "a", "b")).toBe("0 B and 2.0 KiB, -rw-r--r-- and -rw-r--r--");
+});
+
+test("another container is compared with its own image, and never with itself", () => {
+  expect(["", "app", "dead", "app@image"].map((root) => besideOf("dead", root))).toEqual([undefined, "app", undefined, "dead@image"]);
 });
 
 // UI-04: whatever is in a file is text or numbers.

@@ -28,3 +28,11 @@ export function folderOf(root: string): string {
 export function rootWords(root: string): string {
   return isImage(root) ? `the image of ${containerOf(root)}` : root;
 }
+
+/** besideOf is what a container is compared with that takes the place of another, which was compared with a root. */
+export function besideOf(container: string, root: string): string | undefined {
+  if (isImage(root)) {
+    return imageOf(container);
+  }
+  return root === container ? undefined : root || undefined;
+}

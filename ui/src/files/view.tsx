@@ -14,7 +14,7 @@ import { FileView } from "./file";
 import { Folder } from "./folder";
 import { Changed, Compare } from "./lists";
 import { clean, crumbs, join, last, parent, shown, typed } from "./path";
-import { containerOf, imageOf, isImage, rootWords } from "./root";
+import { besideOf, containerOf, imageOf, isImage, rootWords } from "./root";
 import { Transfers, Upload, useTransfers } from "./transfers";
 import { useAnswer, useTalk } from "./use";
 
@@ -56,7 +56,7 @@ function Files({ pod, at }: { pod: Pod; at: URLSearchParams }) {
   return (
     <section class="files" aria-label="Files">
       <div class="bar">
-        <Choice label="Container" value={container} boxes={boxes} set={(c) => go(to({ container: c, with: c === other ? undefined : other || undefined }))} />
+        <Choice label="Container" value={container} boxes={boxes} set={(c) => go(to({ container: c, with: besideOf(c, other) }))} />
         <Choice label="Compare with" none="nothing" value={other} others={image ? [container] : [imageOf(container)]} boxes={boxes.filter((b) => b.spec.name !== container)} set={(c) => go(to({ with: c || undefined, show: undefined }))} />
         {!isFile && !other && !image && shows.map(([s, title]) => <button key={s} type="button" aria-pressed={s === show} onClick={() => go(to({ show: s || undefined }))}>{title}</button>)}
         <button type="button" title="Look anew, also at a run that has begun since" onClick={() => setTurn((n) => n + 1)}>Look again</button>
