@@ -5,6 +5,7 @@ package browser
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ const (
 	settles = 20 * time.Second
 )
 
-// UI-01: five pages that are open before 200 pods take 40 MB in the server at most, and nothing after they were closed
+// Five pages that are open before 200 pods take 40 MB in the server at most, and nothing after they were closed
 // that could be told from what it takes at rest. It measures for two minutes, on a machine that should be quiet.
 func TestMemoryOfPages(t *testing.T) {
 	if os.Getenv("MEASURE") == "" {
@@ -67,6 +68,9 @@ func TestMemoryOfPages(t *testing.T) {
 	}
 }
 
+// anonymous finds memory that is of no file in what Linux tells of a process.
+var anonymous = regexp.MustCompile(`(?m)^Anonymous:\s+(\d+) kB$`)
+
 // least is the least memory of its own that a process had in use for a while, in MB.
 func least(t *testing.T, pid int) int {
 	t.Helper()
@@ -78,8 +82,11 @@ func least(t *testing.T, pid int) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, rest, _ := strings.Cut(string(text), "\nAnonymous:")
-		kb, err := strconv.Atoi(strings.Fields(rest)[0])
+		figure := anonymous.FindSubmatch(text)
+		if figure == nil {
+			t.Fatalf("/proc/%d/smaps_rollup has no Anonymous: in kB:\n%s", pid, text)
+		}
+		kb, err := strconv.Atoi(string(figure[1]))
 		if err != nil {
 			t.Fatal(err)
 		}

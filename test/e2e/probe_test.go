@@ -136,13 +136,20 @@ func TestProbeThresholds(t *testing.T) {
 	twice.SuccessThreshold, twice.FailureThreshold = 3, 2
 	hangs := Healthy("hangs", "-tell", "asked", "-hang", "30s")
 	hangs.TimeoutSeconds, hangs.FailureThreshold = 1, 1
-	s.Create(st.Pod("p", Serving(st.Act("delayed"), delayed), Serving(st.Act("twice"), twice), Serving(st.Act("hangs"), hangs)))
+	s.Create(st.Pod("p", Serving(st.Act("delayed", "-tick", "1s"), delayed), Serving(st.Act("twice"), twice), Serving(st.Act("hangs"), hangs)))
 	s.WaitReady("p")
 	play := st.Play()
 	// The delay counts from the container's start, and its first word may come most of a second later on a busy machine.
 	play.Gap("PL-04 initialDelaySeconds", play.At("delayed", "start"), play.At("delayed", "asked"), 2*time.Second, soon)
 	if n := play.Count("twice", "asked"); n < 3 {
 		t.Errorf("PL-04 successThreshold 3: ready after %d tries", n)
+	}
+	st.Note("ready")
+	had := play.Count("delayed", "tick")
+	play = st.Await("delayed", "tick", had+9).After("ready")
+	// The container's own clock is as late as everything else on a busy machine: a period of two seconds gives five tries at most.
+	if n, ticks := play.Count("delayed", "asked"), play.Count("delayed", "tick"); n < ticks*3/4 {
+		t.Errorf("PL-04 periodSeconds 1: %d tries while the container told %d seconds:\n%s", n, ticks, play)
 	}
 	st.Note("sick")
 	st.Set("twice", "sick")

@@ -67,6 +67,7 @@ func act(args []string) error {
 	serving := f.String("serve", "",
 		"http, https, tcp or grpc, a colon and a port: healthy while NAME.sick is not there")
 	memory := f.Int("alloc", 0, "MiB to take")
+	every := f.Duration("tick", 0, "how often to tell a tick")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -98,6 +99,10 @@ func act(args []string) error {
 	if *over > 0 {
 		end = time.After(*over)
 	}
+	var ticks <-chan time.Time
+	if *every > 0 {
+		ticks = time.Tick(*every)
+	}
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -110,6 +115,9 @@ func act(args []string) error {
 			time.Sleep(*term)
 			*code = *termCode
 		case <-end:
+		case <-ticks:
+			j.tell("tick")
+			continue
 		case <-look.C:
 			if !*until || !there(j.file("go")) {
 				continue

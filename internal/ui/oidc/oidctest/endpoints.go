@@ -167,6 +167,7 @@ func (p *Provider) give(w http.ResponseWriter, to *asked) {
 	var id string
 	if err == nil {
 		now := time.Now()
+		p.ends = now.Add(life)
 		id, err = jwt.Signed(signer).Claims(map[string]any{"iss": p.URL, "aud": Client, "sub": to.user,
 			"email": to.user + "@example.com", "email_verified": true, "nonce": cmp.Or(p.acts.Nonce, to.nonce),
 			"iat": now.Add(min(life, 0)).Add(-time.Second).Unix(), "exp": now.Add(life).Unix()}).Serialize()

@@ -59,6 +59,7 @@ type Provider struct {
 	codes   map[string]*asked // those that have not been used
 	renew   map[string]*asked // by token
 	counted Counts
+	ends    time.Time
 }
 
 // Counts are how often something was asked for.
@@ -135,6 +136,13 @@ func (p *Provider) Counts() Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counted
+}
+
+// Ends is when the last ID token ends that was given.
+func (p *Provider) Ends() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ends
 }
 
 func (p *Provider) behaviour() Behaviour {
