@@ -8,10 +8,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
-	"encoding/json"
-	"encoding/pem"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +26,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/api/authn"
+	"github.com/wherryproject/wherry/internal/ui/oidc/oidctest"
 )
 
 func tlsOf(t *testing.T, config *rest.Config) *tls.Config {
@@ -39,12 +38,11 @@ func tlsOf(t *testing.T, config *rest.Config) *tls.Config {
 	return c
 }
 
-// provider is an OpenID Connect provider: discovery and keys over HTTPS.
+// provider is an OpenID Connect provider that signs as most do.
 type provider struct {
-	*httptest.Server
-	key    *rsa.PrivateKey
+	*oidctest.Provider
 	caFile string
-	asked  chan struct{} // closed when somebody has read the keys' place
+	asked  chan struct{} // has something when somebody asks for the keys' place
 }
 
 func newProvider(t *testing.T) *provider {
@@ -53,27 +51,21 @@ func newProvider(t *testing.T) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &provider{key: key, asked: make(chan struct{}, 64)}
-	mux := http.NewServeMux()
-	p.Server = httptest.NewTLSServer(mux)
-	t.Cleanup(p.Close)
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{
-			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth",
-			"token_endpoint": p.URL + "/token", "response_types_supported": []string{"id_token"},
-			"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
-		})
-		p.asked <- struct{}{}
+	p := &provider{asked: make(chan struct{}, 64), caFile: filepath.Join(t.TempDir(), "ca.crt")}
+	if p.Provider, err = oidctest.StartWith(jose.RS256, key); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Down(); err != nil {
+			t.Error(err)
+		}
 	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k1",
-			Algorithm: "RS256", Use: "sig"}}})
-	})
-	p.caFile = filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(p.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw}),
-		0o644); err != nil {
+	p.Behave(oidctest.Behaviour{Before: func(r *http.Request) {
+		if r.URL.Path == "/.well-known/openid-configuration" {
+			p.asked <- struct{}{}
+		}
+	}})
+	if err := os.WriteFile(p.caFile, p.CA, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -83,14 +75,16 @@ func newProvider(t *testing.T) *provider {
 func (p *provider) token(t *testing.T, change map[string]any) string {
 	t.Helper()
 	claims := map[string]any{
-		"iss": p.URL, "aud": "wherry", "sub": "1234", "email": "jane@example.com", "email_verified": true,
+		"iss": p.URL, "aud": oidctest.Client, "sub": "1234", "email": "jane@example.com", "email_verified": true,
 		"groups": []string{"dev", "ops"}, "hd": "example.com", "iat": time.Now().Unix(),
 		"exp": time.Now().Add(time.Hour).Unix(),
 	}
-	for k, v := range change {
-		claims[k] = v
+	maps.Copy(claims, change)
+	token, err := p.Sign(claims)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return signed(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.key, KeyID: "k1"}}, claims)
+	return token
 }
 
 func signed(t *testing.T, key jose.SigningKey, claims map[string]any) string {

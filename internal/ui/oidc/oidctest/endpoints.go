@@ -15,9 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 func tell(w http.ResponseWriter, code int, what any) {
@@ -162,16 +159,11 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 // give gives somebody tokens; p.mu is held.
 func (p *Provider) give(w http.ResponseWriter, to *asked) {
 	life := cmp.Or(p.acts.Life, time.Hour)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.key, KeyID: "k1"}},
-		nil)
-	var id string
-	if err == nil {
-		now := time.Now()
-		p.ends = now.Add(life)
-		id, err = jwt.Signed(signer).Claims(map[string]any{"iss": p.URL, "aud": Client, "sub": to.user,
-			"email": to.user + "@example.com", "email_verified": true, "nonce": cmp.Or(p.acts.Nonce, to.nonce),
-			"iat": now.Add(min(life, 0)).Add(-time.Second).Unix(), "exp": now.Add(life).Unix()}).Serialize()
-	}
+	now := time.Now()
+	p.ends = now.Add(life)
+	id, err := p.Sign(map[string]any{"iss": p.URL, "aud": Client, "sub": to.user,
+		"email": to.user + "@example.com", "email_verified": true, "nonce": cmp.Or(p.acts.Nonce, to.nonce),
+		"iat": now.Add(min(life, 0)).Add(-time.Second).Unix(), "exp": p.ends.Unix()})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -4,6 +4,7 @@ package oidctest
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 // Client is the ID of the only client that the provider knows, Secret its secret, which has to be escaped.
@@ -51,7 +53,8 @@ type Provider struct {
 
 	address string
 	cert    tls.Certificate
-	key     *ecdsa.PrivateKey
+	by      jose.SignatureAlgorithm
+	key     crypto.Signer
 
 	mu      sync.Mutex
 	server  *http.Server
@@ -71,14 +74,19 @@ type asked struct {
 	again                        bool // it is a renewal
 }
 
-// Start starts a provider on a port of its own.
+// Start starts a provider on a port of its own, which signs by ES256.
 func Start() (*Provider, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
+	return StartWith(jose.ES256, key)
+}
+
+// StartWith starts one that signs as said.
+func StartWith(by jose.SignatureAlgorithm, key crypto.Signer) (*Provider, error) {
 	made := httptest.NewTLSServer(http.NotFoundHandler()) // which has a certificate for loopback
-	p := &Provider{URL: made.URL, address: made.Listener.Addr().String(), cert: made.TLS.Certificates[0], key: key,
+	p := &Provider{URL: made.URL, address: made.Listener.Addr().String(), cert: made.TLS.Certificates[0], by: by, key: key,
 		CA:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate().Raw}),
 		codes: map[string]*asked{}, renew: map[string]*asked{}}
 	made.Close()
@@ -124,6 +132,15 @@ func (p *Provider) Transport() *http.Transport {
 	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 }
 
+// Sign makes an ID token of claims.
+func (p *Provider) Sign(claims map[string]any) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: p.by, Key: jose.JSONWebKey{Key: p.key, KeyID: "k1"}}, nil)
+	if err != nil {
+		return "", err
+	}
+	return jwt.Signed(signer).Claims(claims).Serialize()
+}
+
 // Behave has it act otherwise from now on.
 func (p *Provider) Behave(b Behaviour) {
 	p.mu.Lock()
@@ -158,7 +175,7 @@ func (p *Provider) handler() http.Handler {
 			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth",
 			"token_endpoint": p.URL + "/token", "revocation_endpoint": p.URL + "/revoke",
 			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
-			"id_token_signing_alg_values_supported":          []string{"ES256"},
+			"id_token_signing_alg_values_supported":          []string{string(p.by)},
 			"code_challenge_methods_supported":               []string{"S256"},
 			"authorization_response_iss_parameter_supported": true}
 		acts := p.behaviour()
@@ -175,7 +192,7 @@ func (p *Provider) handler() http.Handler {
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		tell(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: p.key.Public(), KeyID: "k1",
-			Algorithm: "ES256", Use: "sig"}}})
+			Algorithm: string(p.by), Use: "sig"}}})
 	})
 	mux.HandleFunc("GET /auth", p.ask)
 	mux.HandleFunc("POST /auth", p.answer)
