@@ -26,7 +26,8 @@ func TestProviderRenews(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.clock.moves(time.Hour) // by its own clock the provider has given tokens that have ended by now
-	if code, d := p.who(); code != http.StatusOK || !strings.Contains(d.Problem, "cannot be asked") || d.User != "jane" {
+	if code, d := p.who(); code != http.StatusOK || !strings.Contains(d.Problem, "cannot be asked") ||
+		d.User != "jane" {
 		t.Errorf("while the provider is away: %d %+v", code, d)
 	}
 	if err := p.provider.Up(); err != nil {
@@ -60,9 +61,12 @@ func TestProviderEnds(t *testing.T) {
 		signs, renews oidctest.Behaviour
 		says          string
 	}{
-		"another sign-in":     {oidctest.Behaviour{}, oidctest.Behaviour{Nonce: "x", Life: 3 * time.Hour}, "another sign-in (nonce)"},
-		"no ID token":         {oidctest.Behaviour{}, oidctest.Behaviour{NoID: true}, "renews it without a new ID token"},
-		"somebody else":       {oidctest.Behaviour{}, oidctest.Behaviour{Subject: "jill", Life: 3 * time.Hour}, "somebody else's (sub)"},
+		"another sign-in": {oidctest.Behaviour{}, oidctest.Behaviour{Nonce: "x", Life: 3 * time.Hour},
+			"another sign-in (nonce)"},
+		"no ID token": {oidctest.Behaviour{}, oidctest.Behaviour{NoID: true},
+			"renews it without a new ID token"},
+		"somebody else": {oidctest.Behaviour{}, oidctest.Behaviour{Subject: "jill", Life: 3 * time.Hour},
+			"somebody else's (sub)"},
 		"nothing to renew by": {oidctest.Behaviour{Forever: true}, oidctest.Behaviour{}, "has expired: sign in again"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,9 +88,11 @@ func TestNeeds(t *testing.T) {
 		life, after time.Duration
 		want        bool
 	}{
-		{time.Hour, 0, false}, {time.Hour, time.Hour - time.Minute, false}, {time.Hour, time.Hour - time.Minute + 1, true},
+		{time.Hour, 0, false}, {time.Hour, time.Hour - time.Minute, false},
+		{time.Hour, time.Hour - time.Minute + 1, true},
 		{time.Hour, 2 * time.Hour, true}, {time.Minute, 0, false}, {time.Minute, 45 * time.Second, false},
-		{time.Minute, 45*time.Second + 1, true}, {20 * time.Second, 14 * time.Second, false}, {20 * time.Second, 16 * time.Second, true},
+		{time.Minute, 45*time.Second + 1, true}, {20 * time.Second, 14 * time.Second, false},
+		{20 * time.Second, 16 * time.Second, true},
 	} {
 		if got := needs(came, came.Add(row.life), came.Add(row.after)); got != row.want {
 			t.Errorf("%s of %s: %t", row.after, row.life, got)
@@ -112,7 +118,8 @@ func TestShortTokens(t *testing.T) {
 
 // UI-03: however a provider wants its clients to show their secret, it is asked so for tokens, renewals and revocation.
 func TestSecretIsShown(t *testing.T) {
-	for _, methods := range [][]string{nil, {"client_secret_basic"}, {"client_secret_post"}, {"client_secret_post", "client_secret_basic"}} {
+	for _, methods := range [][]string{nil, {"client_secret_basic"}, {"client_secret_post"},
+		{"client_secret_post", "client_secret_basic"}} {
 		t.Run(strings.Join(methods, " "), func(t *testing.T) {
 			p := newPerson(t, oidctest.Behaviour{Methods: methods})
 			p.signIn("jane")
@@ -130,8 +137,8 @@ func TestSecretIsShown(t *testing.T) {
 
 // UI-03: what passes at a provider ends no session, even when its token has ended meanwhile.
 func TestProviderIsBusy(t *testing.T) {
-	for _, status := range []int{http.StatusFound, http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusServiceUnavailable} {
+	for _, status := range []int{http.StatusFound, http.StatusRequestTimeout, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusServiceUnavailable} {
 		p := newPerson(t, oidctest.Behaviour{})
 		p.signIn("jane")
 		p.clock.moves(time.Hour + time.Second)
@@ -160,7 +167,8 @@ func TestProviderRenewsNoToken(t *testing.T) {
 		}
 	}
 	p.clock.moves(renewBefore)
-	if code, d := p.who(); code != http.StatusUnauthorized || !strings.Contains(d.Problem, "renews it without a new ID token") {
+	if code, d := p.who(); code != http.StatusUnauthorized ||
+		!strings.Contains(d.Problem, "renews it without a new ID token") {
 		t.Errorf("at its end: %d %+v", code, d)
 	}
 	within(t, "a revocation", revoked)(true)
@@ -224,7 +232,8 @@ func TestProviderHangs(t *testing.T) {
 	}
 }
 
-// UI-03: when a token has ended, all requests wait for one answer of the provider, and none for longer than its browser.
+// UI-03: when a token has ended, all requests wait for one answer of the provider, and none for longer than its
+// browser.
 func TestOneRenewalForAll(t *testing.T) {
 	const most = 20
 	p := newPerson(t, oidctest.Behaviour{})
@@ -286,7 +295,8 @@ func TestProviderKeepsNobodyOut(t *testing.T) {
 	if _, d := p.who(); !strings.Contains(d.Problem, "too many people sign in at the identity provider") {
 		t.Errorf("one too many: %+v", d)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.front.URL+"/ui/session", strings.NewReader(`{"token": "admin-token"}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.front.URL+"/ui/session",
+		strings.NewReader(`{"token": "admin-token"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +355,8 @@ func TestGivenBack(t *testing.T) {
 	p.signIn("jane")
 	p.provider.Behave(oidctest.Behaviour{Status: http.StatusServiceUnavailable})
 	p.signOut()
-	if code, _ := p.who(); code != http.StatusUnauthorized || !strings.Contains(p.log.String(), "503 Service Unavailable") {
+	if code, _ := p.who(); code != http.StatusUnauthorized ||
+		!strings.Contains(p.log.String(), "503 Service Unavailable") {
 		t.Errorf("%d; it is logged %q", code, p.log)
 	}
 }

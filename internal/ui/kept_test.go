@@ -40,7 +40,8 @@ func (p *person) finishes(at, user string) {
 func TestTwoTabs(t *testing.T) {
 	p := newPerson(t, oidctest.Behaviour{})
 	first, second := p.begins(), p.begins()
-	for _, lure := range []string{"?state=x&code=y", "?error=access_denied", "", "?state=" + strings.Repeat("x", 5000)} {
+	for _, lure := range []string{"?state=x&code=y", "?error=access_denied", "",
+		"?state=" + strings.Repeat("x", 5000)} {
 		resp, err := p.client.Get(p.front.URL + "/ui/oidc/callback" + lure)
 		if err != nil {
 			t.Fatal(err)
@@ -89,8 +90,9 @@ func TestSealed(t *testing.T) {
 	}
 	changed := []byte(sealed)
 	changed[len(changed)/2] ^= 1
-	for name, k := range map[string]*kept{"old": s.open(sealed, now.Add(time.Minute)), "changed": s.open(string(changed), now),
-		"another's": newSealer().open(sealed, now), "none": s.open("", now), "short": s.open("AAAA", now)} {
+	for name, k := range map[string]*kept{"old": s.open(sealed, now.Add(time.Minute)),
+		"changed": s.open(string(changed), now), "another's": newSealer().open(sealed, now), "none": s.open("", now),
+		"short": s.open("AAAA", now)} {
 		if k != nil {
 			t.Errorf("%s: %+v", name, k)
 		}
@@ -102,10 +104,12 @@ func TestSealedFits(t *testing.T) {
 	s, now := newSealer(), time.Now()
 	for _, letter := range []string{"<", "x", "ä", "𝒳", "\x00", "\xff"} {
 		for _, n := range []int{0, 10, 1000, 100_000} {
-			k := kept{State: "s", Nonce: "n", To: strings.Repeat("&", 1000), Problem: "why: " + strings.Repeat(letter, n), Until: now.Add(time.Minute)}
+			k := kept{State: "s", Nonce: "n", To: strings.Repeat("&", 1000),
+				Problem: "why: " + strings.Repeat(letter, n), Until: now.Add(time.Minute)}
 			sealed := s.fit(k, 3000)
 			got := s.open(sealed, now)
-			if len(sealed) > 3000 || got == nil || got.State != "s" || got.Nonce != "n" || !strings.HasPrefix(got.Problem, "why: ") {
+			if len(sealed) > 3000 || got == nil || got.State != "s" || got.Nonce != "n" ||
+				!strings.HasPrefix(got.Problem, "why: ") {
 				t.Errorf("%d of %q: %d bytes: %+v", n, letter, len(sealed), got)
 			}
 			if n <= 10 && strings.HasSuffix(got.Problem, "…") {

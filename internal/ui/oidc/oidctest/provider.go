@@ -86,8 +86,8 @@ func Start() (*Provider, error) {
 // StartWith starts one that signs as said.
 func StartWith(by jose.SignatureAlgorithm, key crypto.Signer) (*Provider, error) {
 	made := httptest.NewTLSServer(http.NotFoundHandler()) // which has a certificate for loopback
-	p := &Provider{URL: made.URL, address: made.Listener.Addr().String(), cert: made.TLS.Certificates[0], by: by, key: key,
-		CA:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate().Raw}),
+	p := &Provider{URL: made.URL, address: made.Listener.Addr().String(), cert: made.TLS.Certificates[0], by: by,
+		key: key, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate().Raw}),
 		codes: map[string]*asked{}, renew: map[string]*asked{}}
 	made.Close()
 	return p, p.Up()
