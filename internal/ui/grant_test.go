@@ -226,6 +226,11 @@ func TestProviderHangs(t *testing.T) {
 	if code, d := p.who(); code != http.StatusOK || d.User != "jane" || p.provider.Counts().Renewed != 0 {
 		t.Errorf("%d %+v, %+v", code, d, p.provider.Counts())
 	}
+	select {
+	case <-asks:
+		t.Fatal("it waited until the provider was given up")
+	default:
+	}
 	goOn(true)
 	if refusal := within(t, "the one who asks", asks); refusal != nil || p.provider.Counts().Renewed != 1 {
 		t.Errorf("%+v, %+v", refusal, p.provider.Counts())

@@ -4,6 +4,7 @@ package ui
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -116,5 +117,20 @@ func TestSealedFits(t *testing.T) {
 				t.Errorf("%d of %q: cut to %q", n, letter, got.Problem)
 			}
 		}
+	}
+}
+
+// UI-03: the reason is told, however long it is: browsers drop a cookie of more than 4 KB.
+func TestLongProblem(t *testing.T) {
+	page := New(Options{SignIn: ByToken, Port: 8001})
+	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/ui/oidc/callback", http.NoBody)
+	page.failed(w, r, "it says: "+strings.Repeat("<𝒳>", 5000))
+	all := w.Result().Cookies()
+	if len(all) != 1 || len(all[0].Name)+len(all[0].Value) > 4096 {
+		t.Fatalf("the browser gets %v", all)
+	}
+	r.AddCookie(all[0])
+	if words := page.problemOf(r); !strings.HasPrefix(words, "it says: <𝒳>") || !strings.HasSuffix(words, " …") {
+		t.Errorf("it is told %q", words)
 	}
 }

@@ -4,12 +4,15 @@ package oidc
 
 import (
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"golang.org/x/oauth2"
@@ -142,5 +145,29 @@ func TestProblemOf(t *testing.T) {
 	}
 	if problemOf("https://login.example", nil) != nil {
 		t.Error("a problem came of nothing")
+	}
+}
+
+// UI-03: a provider whose document is not to be read, or is somebody else's, has refused nobody: it may be mended.
+func TestOddDocument(t *testing.T) {
+	for _, row := range []struct {
+		code int
+		says string
+	}{{200, "not JSON"}, {302, "302 Found"}, {404, "404 Not Found"}, {503, "503 Service Unavailable"}} {
+		srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(row.code)
+			_, _ = w.Write([]byte("<h1>a page</h1>"))
+		}))
+		p, err := New(Options{Issuer: srv.URL, ClientID: "x", Now: time.Now,
+			CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Renew(t.Context(), Tokens{Refresh: "r", Subject: "jane"})
+		var problem *Problem
+		if !errors.As(err, &problem) || problem.Refused || !strings.Contains(problem.Words, row.says) {
+			t.Errorf("%d: %+v", row.code, err)
+		}
+		srv.Close()
 	}
 }
