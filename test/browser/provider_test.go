@@ -47,13 +47,21 @@ func provider(t *testing.T) (*oidctest.Provider, *e2e.Space) {
 }
 
 // at opens a view of the page, goes from there to the provider, signs in, and comes back to what there says. Where
-// Chromium has cut that off, as networkChanged has it, it is done anew, five times at most.
-func (tab *Tab) at(view, user, there string) {
+// Chromium has cut that off, as networkChanged has it, it is done anew, five times at most; how often, it returns: the
+// server may have made a session of which the browser knows nothing.
+func (tab *Tab) at(view, user, there string) (tries int) {
 	tab.T.Helper()
-	const lost = `(location.protocol === "chrome-error:" && document.body?.innerText.includes("` + networkChanged + `"))`
-	for range 5 {
+	const (
+		lost  = `(location.protocol === "chrome-error:" && document.body?.innerText.includes("` + networkChanged + `"))`
+		offer = "Sign in at 127.0.0.1"
+	)
+	for tries = range 5 {
 		tab.Go(view)
-		tab.Click("Sign in at 127.0.0.1")
+		tab.Until("offer to sign in", shown(offer)+" || "+there)
+		if tries > 0 && Get[bool](tab, there) {
+			return tries
+		}
+		tab.Click(offer)
 		tab.Until("be at the provider", lost+` || document.title === "Provider"`)
 		if Get[bool](tab, lost) {
 			continue
@@ -62,10 +70,11 @@ func (tab *Tab) at(view, user, there string) {
 		tab.Keys(user + "\r")
 		tab.Until("be back", lost+" || "+there)
 		if !Get[bool](tab, lost) {
-			return
+			return tries + 1
 		}
 	}
 	tab.T.Fatal("Chromium has cut off five sign-ins")
+	return 0
 }
 
 // shown is an expression of a page that shows a text.
@@ -81,7 +90,7 @@ func TestSignInAtProvider(t *testing.T) {
 	s.WaitReady("web")
 	tab := newTab(t)
 	tab.Expect("status of 40[13]|closed before the connection is established|HTTP Authentication failed|favicon")
-	tab.at(s.Config.Host+"/ui/pods?namespace="+s.Namespace, "jane", shown("jane@example.com"))
+	tries := tab.at(s.Config.Host+"/ui/pods?namespace="+s.Namespace, "jane", shown("jane@example.com"))
 	tab.Sees("web")
 	if at := Get[string](tab, `location.pathname + location.search`); at != "/ui/pods?namespace="+s.Namespace {
 		t.Errorf("one comes back to %s", at)
@@ -94,8 +103,8 @@ func TestSignInAtProvider(t *testing.T) {
 	tab.Sees("hello")
 	tab.Click("Sign out")
 	tab.Sees("Sign in at 127.0.0.1")
-	if n := p.Counts(); n.Signed != 1 || n.Revoked != 1 {
-		t.Errorf("the provider has counted %+v", n)
+	if n := p.Counts(); n.Signed < 1 || n.Signed > tries || n.Revoked < 1 || n.Revoked > n.Signed {
+		t.Errorf("the provider has counted %+v after %d tries", n, tries)
 	}
 }
 
@@ -133,8 +142,8 @@ func TestSignInAtProviderFails(t *testing.T) {
 	mu.Lock()
 	last := answer
 	mu.Unlock()
-	tab.Go(last) // an answer that came before
-	tab.Until("not take it twice", `document.querySelector("[role=alert]")?.innerText.includes("no sign-in was begun in this browser")`)
+	tab.Go(last) // an answer that came before, to a sign-in other than the one that another state has left unanswered
+	tab.Until("not take it twice", `document.querySelector("[role=alert]")?.innerText.includes("not that to a sign-in of this browser (state)")`)
 	if err := p.Down(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +165,13 @@ func TestProviderRenews(t *testing.T) {
 	p.Behave(oidctest.Behaviour{Life: life})
 	tab := newTab(t)
 	tab.Expect("status of 40[13]|closed before the connection is established|HTTP Authentication failed|favicon")
-	tab.at(s.Config.Host+"/ui/pods?namespace="+s.Namespace, "jane", shown("jane@example.com"))
+	tries := tab.at(s.Config.Host+"/ui/pods?namespace="+s.Namespace, "jane", shown("jane@example.com"))
 	tab.Sees("There are no pods here.")
 	<-time.After(time.Until(p.Ends().Add(-life / 5))) // the last quarter is known by the clock alone
 	tab.Go("/ui/services?namespace=" + s.Namespace)
 	tab.Sees("There are no services here.")
-	if n := p.Counts(); n.Signed != 1 || n.Renewed == 0 {
-		t.Errorf("the provider has counted %+v", n)
+	if n := p.Counts(); n.Signed > tries || n.Renewed == 0 {
+		t.Errorf("the provider has counted %+v after %d tries", n, tries)
 	}
 	p.Behave(oidctest.Behaviour{Refresh: "invalid_grant"})
 	<-time.After(time.Until(p.Ends()))

@@ -67,8 +67,11 @@ func newTab(t *testing.T) *Tab {
 }
 
 // networkChanged is what Chromium says of requests that it has cut off because an interface of the machine came or went, as
-// those of pods do. The page asks again; so does who has typed an address.
-const networkChanged = "ERR_NETWORK_CHANGED"
+// those of pods do. The page asks again; so does who has typed an address, also where the page's own files were cut off.
+const (
+	networkChanged = "ERR_NETWORK_CHANGED"
+	cutOff         = `performance.getEntriesByType("resource").some((e) => e.name.includes("/ui/assets/") && e.responseStatus === 0)`
+)
 
 // hear notes what the browser says of the page: exceptions, errors on its console, what its policy forbids.
 func (tab *Tab) hear(event any) {
@@ -144,6 +147,9 @@ func (tab *Tab) Go(address string) {
 		err := chromedp.Do(ctx, chromedp.Navigate(address))
 		cancel()
 		if err == nil {
+			if Get[bool](tab, cutOff) {
+				continue
+			}
 			return
 		}
 		if !strings.Contains(err.Error(), networkChanged) {
