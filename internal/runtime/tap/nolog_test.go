@@ -55,6 +55,32 @@ func TestTapWithoutLog(t *testing.T) {
 	}
 }
 
+// EC-16, SC-19: the client that an image exec was made for is gone with the server that it was on the way to: the next
+// one waits for it no more, which would hold up the end of what is killed then, and with it that server's start.
+func TestClientGoneWithServer(t *testing.T) {
+	defer leaktest.None(t)
+	for log, waits := range map[string]bool{"": false, "log": true} {
+		dir := t.TempDir()
+		taps := testTaps(t, dir)
+		s := container(t, taps, dir, false, func(s *Spec) {
+			if s.Awaited = true; log == "" {
+				s.Log = ""
+			}
+		})
+		if !taps.live["c"].awaits() {
+			t.Errorf("log %q: before anybody came, nobody is waited for", log)
+		}
+		taps.Stop()
+		taps = testTaps(t, dir)
+		taps.Recover()
+		if got := taps.live["c"].awaits(); got != waits {
+			t.Errorf("log %q: by the next server somebody is waited for: %t", log, got)
+		}
+		s.end()
+		taps.Stop()
+	}
+}
+
 // A client has room for what it is given while there is something, and none while it waits.
 func TestWaitingTakesNoRoom(t *testing.T) {
 	r, _ := testRing(t, 4*chunk)

@@ -196,6 +196,9 @@ func (t *Taps) take(id string) error {
 		r.close()
 		return nil
 	}
+	if s.Log == "" { // its client was on the way to the process that is gone: what it does not take ends with it
+		s.Awaited = false
+	}
 	p := newTap(id, s, r, t.log, &t.spare)
 	p.ended = func() { t.remove(id, p) }
 	err = p.holdTheirs()
