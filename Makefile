@@ -150,13 +150,19 @@ test-repeat: test-programs ## Run unit tests (-count=2 -shuffle=on) and end-to-e
 	@tools/test-repeat.sh
 
 .PHONY: test-unit
-test-unit: helpers ## Unit and simulation tests
+test-unit: test-packages test-servers ## Unit and simulation tests
+
+.PHONY: test-packages
+test-packages: helpers
 	tools/gotest.sh $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
-	tools/gotest.sh -p 1 -parallel 8 $(SERVERS:%=./%)
 	@tools/setup.sh busybox # which the toolbox is compared with
 	cd toolbox && ../tools/gotest.sh ./...
 	cd test/agree && ../../tools/gotest.sh ./...
 	cd tools/lint && ../gotest.sh ./...
+
+.PHONY: test-servers
+test-servers: helpers
+	tools/gotest.sh -p 1 -parallel 8 -timeout 20m $(SERVERS:%=./%)
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector

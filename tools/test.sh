@@ -51,7 +51,7 @@ compiled() {
 lane() { "$1" || true; : >"$logs/$1.ended"; }
 
 tests() {
-	step unit make $built test-unit
+	step unit make $built test-packages
 	step page make $built test-page
 	step end-to-end tools/e2e.sh $(go list ./test/... | grep -vE '/test/(chaos|failpoints|soak)$')
 }
@@ -59,6 +59,7 @@ tests() {
 storms() {
 	step storm tools/e2e.sh ./test/chaos
 	step failpoints tools/e2e.sh ./test/failpoints
+	step servers make $built test-servers # one package after another, each with servers in it: most of the time they wait
 	step race make $built test-race
 }
 
