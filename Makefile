@@ -154,7 +154,7 @@ test-unit: test-packages test-servers ## Unit and simulation tests
 
 .PHONY: test-packages
 test-packages: helpers
-	tools/gotest.sh $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
+	tools/gotest.sh -p $$(($$(nproc) + 1)) $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
 	@tools/setup.sh busybox # which the toolbox is compared with
 	cd toolbox && ../tools/gotest.sh ./...
 	cd test/agree && ../../tools/gotest.sh ./...
