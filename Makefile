@@ -162,7 +162,7 @@ test-packages: helpers
 
 .PHONY: test-servers
 test-servers: helpers
-	tools/gotest.sh -p 1 -parallel 8 -timeout 20m $(SERVERS:%=./%)
+	tools/gotest.sh -p 1 -parallel 8 -timeout 30m $(SERVERS:%=./%)
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
