@@ -45,6 +45,7 @@ good, --runtime-gone ends their processes without it.`,
 			if !yes && !cmdline.Agrees(t, "End all pods of "+abs+" and remove it with all images and objects?") {
 				return cmdline.ExitWith(exitFailure, errors.New("nothing was removed: answer yes, or give --yes"))
 			}
+			o.Tell = func(what string) { fmt.Fprintln(t.Err, "note: "+what) }
 			if err := server.Purge(cmd.Context(), abs, o); err != nil {
 				return err
 			}

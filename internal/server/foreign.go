@@ -25,7 +25,7 @@ func endpointFile(dataDir string) string { return filepath.Join(dataDir, "runtim
 // endForeign ends this folder's pods on an external runtime, at once, and unmounts their volumes. Other pods there are
 // not touched: ours are known by their folders. A runtime that does not answer is an error, unless it is said to be
 // gone: then the pods' processes are left to those who remove their cgroups.
-func endForeign(ctx context.Context, dataDir string, gone bool) error {
+func endForeign(ctx context.Context, dataDir string, o PurgeOptions) error {
 	text, err := os.ReadFile(endpointFile(dataDir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -43,7 +43,15 @@ func endForeign(ctx context.Context, dataDir string, gone bool) error {
 		return err
 	}
 	folders = append(folders, execs...)
-	if err := endOnRuntime(ctx, strings.TrimSpace(string(text)), folders); err != nil && !gone {
+	err = endOnRuntime(ctx, strings.TrimSpace(string(text)), folders)
+	switch {
+	case err == nil:
+	case o.RuntimeGone:
+		if o.Tell != nil {
+			o.Tell(fmt.Sprintf("the pods are ended without their runtime; should it come back, remove there what it "+
+				"still lists of them (crictl pods): %v", err))
+		}
+	default:
 		return fmt.Errorf("pods may still be running there; start the runtime and purge again, or, if it is gone for "+
 			"good, purge with --runtime-gone: %w", err)
 	}

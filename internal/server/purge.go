@@ -26,6 +26,8 @@ type PurgeOptions struct {
 	// RuntimeGone says that the external runtime, if the pods are on one, will not come back. Where it does not answer,
 	// their processes are ended by their cgroups; what it has written down of them stays with it.
 	RuntimeGone bool
+	// Tell is given what the user should know of a purge that succeeds all the same; nil: nobody is told.
+	Tell func(string)
 }
 
 // Purge ends all pods of a data folder and removes what a server with that folder left on the machine: containers,
@@ -39,7 +41,7 @@ func Purge(ctx context.Context, dataDir string, o PurgeOptions) error {
 		return beforePurge(err)
 	}
 	defer held.release()
-	if err := endForeign(ctx, dataDir, o.RuntimeGone); err != nil {
+	if err := endForeign(ctx, dataDir, o); err != nil {
 		return err
 	}
 	rerr := runtime.Purge(ctx, dataDir)

@@ -28,7 +28,8 @@ func TestPurgeRuntimeGone(t *testing.T) {
 	d.Kill()
 
 	purge := func(args ...string) (string, error) {
-		out, err := srv.Wherry(k.ctx(), append([]string{"purge", "--data-dir", srv.DataDir, "--yes"}, args...)...).CombinedOutput()
+		out, err := srv.Wherry(k.ctx(), append([]string{"purge", "--data-dir", srv.DataDir, "--yes"},
+			args...)...).CombinedOutput()
 		return string(out), err
 	}
 	if out, err := purge(); err == nil || !strings.Contains(out, "--runtime-gone") || !strings.Contains(out, d.socket) {
@@ -37,7 +38,8 @@ func TestPurgeRuntimeGone(t *testing.T) {
 	if found, err := processesWith(string(pod.UID)); err != nil || len(found) == 0 {
 		t.Errorf("after a purge that was refused there are no processes of the pod (%v)", err)
 	}
-	if out, err := purge("--runtime-gone"); err != nil {
+	if out, err := purge("--runtime-gone"); err != nil || !strings.Contains(out, "without their runtime") ||
+		!strings.Contains(out, d.socket) {
 		t.Fatalf("purge --runtime-gone: %v, %s", err, out)
 	}
 	if _, err := os.Stat(srv.DataDir); !errors.Is(err, fs.ErrNotExist) {
