@@ -62,6 +62,11 @@ func (d dirs) eventSocket() string { return filepath.Join(d.short(), "events.soc
 // tasks holds a working folder for each task; none of them means anything without the task.
 func (d dirs) tasks() string { return filepath.Join(d.root, taskPlugin) }
 
+// containerRecords is where the CRI keeps its records of a container, and we our note of its end.
+func (d dirs) containerRecords(id string) string {
+	return filepath.Join(d.root, criPlugin, "containers", id)
+}
+
 // shimAddress is the name by which shims distinguish data folders. Nothing listens there.
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
 

@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
@@ -18,6 +19,7 @@ type engine struct {
 	client *containerd.Client
 	cri    criapi.RuntimeServiceClient
 	taps   *tap.Taps
+	log    *slog.Logger
 	tasks  string // has a folder for each task, with its root filesystem
 	// keeps reports whether the output of a container that has not been started will be kept.
 	keeps func(ctx context.Context, id string) (bool, error)

@@ -34,7 +34,6 @@ import (
 // and status and removal of a container that runs although the CRI takes it for ended, alone or with its sandbox.
 type External struct {
 	engine
-	log     *slog.Logger
 	socket  string
 	dir     string // has a folder for each container, which the CRI removes with it
 	toolbox toolboxCarrier
@@ -48,7 +47,7 @@ type External struct {
 // NewExternal makes an External that lets all calls through untouched, until it is connected.
 func NewExternal(socket string, log *slog.Logger) *External {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &External{socket: socket, log: log, ctx: ctx, cancel: cancel}
+	return &External{socket: socket, engine: engine{log: log}, ctx: ctx, cancel: cancel}
 }
 
 // Connect asks the runtime whether it is a containerd whose files can be reached, and takes up the output of debug

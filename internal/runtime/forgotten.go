@@ -22,15 +22,16 @@ const startFailed = "StartError"
 // endTime bounds how long the end of a process that the CRI knows nothing of is waited for.
 const endTime = 10 * time.Second
 
-// remove removes a container. containerd 1.6, asked to start one by somebody who is killed meanwhile, may say that it
-// could not be started although it runs; then it does not remove it either, ever. So what runs of one that cannot be
-// removed is ended.
-func (e *External) remove(ctx context.Context, id string, call func() error) error {
+// remove removes a container. containerd may say that one could not be started although it runs, or although it has a
+// task, which then is nobody's: 1.6, asked to start it by somebody who is killed meanwhile; 2.x, when the call is given
+// up just when its shim has made it. Such a container it does not remove either, ever. So what there is of one that
+// cannot be removed is ended.
+func (e *engine) remove(ctx context.Context, id string, call func() error) error {
 	return e.removeAfter(ctx, call, func() ([]string, error) { return []string{id}, nil })
 }
 
 // removeSandbox is remove, for all containers that are in a sandbox: the CRI removes them with it.
-func (e *External) removeSandbox(ctx context.Context, id string, call func() error) error {
+func (e *engine) removeSandbox(ctx context.Context, id string, call func() error) error {
 	return e.removeAfter(ctx, call, func() ([]string, error) {
 		list,
 			err := e.cri.ListContainers(ctx,
@@ -45,7 +46,7 @@ func (e *External) removeSandbox(ctx context.Context, id string, call func() err
 
 // removeAfter makes a call that removes containers; if it fails, it ends what runs in them, whatever the CRI knows of
 // that, and makes it once more.
-func (e *External) removeAfter(ctx context.Context, call func() error, which func() ([]string, error)) error {
+func (e *engine) removeAfter(ctx context.Context, call func() error, which func() ([]string, error)) error {
 	err := call()
 	if err == nil || cri.NotFound(err) || cri.Unavailable(err) || cri.Cancelled(err) {
 		return err
@@ -53,7 +54,7 @@ func (e *External) removeAfter(ctx context.Context, call func() error, which fun
 	ids, failed := which()
 	some := false
 	for _, id := range ids {
-		ended, endErr := e.end(ctx, id)
+		ended, endErr := e.endRest(ctx, id)
 		failed = errors.Join(failed, endErr)
 		if ended && endErr == nil {
 			some = true
@@ -73,7 +74,7 @@ func (e *External) removeAfter(ctx context.Context, call func() error, which fun
 
 // status asks for a container's status. One that could not be started does not run when that is reported, so that it is
 // safe to start another in its place (RS-07).
-func (e *External) status(ctx context.Context, id string, reply *criapi.ContainerStatusResponse,
+func (e *engine) status(ctx context.Context, id string, reply *criapi.ContainerStatusResponse,
 	call func() error) error {
 	if err := call(); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (e *External) status(ctx context.Context, id string, reply *criapi.Containe
 	if s.GetState() != criapi.ContainerState_CONTAINER_EXITED || s.GetReason() != startFailed {
 		return nil
 	}
-	ended, err := e.end(ctx, id)
+	ended, err := e.endRest(ctx, id)
 	if err != nil {
 		return fmt.Errorf("container %s could not be started, but whether it runs is not known: %s", id,
 			cri.Message(err))
@@ -94,15 +95,15 @@ func (e *External) status(ctx context.Context, id string, reply *criapi.Containe
 	return nil
 }
 
-// end kills what runs in a container and removes its task, and reports whether there was one. What the CRI knows does
-// not matter.
-func (e *External) end(ctx context.Context, id string) (bool, error) {
+// endRest kills what runs in a container and removes its task, and reports whether there was one. What the CRI knows
+// does not matter.
+func (e *engine) endRest(ctx context.Context, id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(ctx, Namespace), endTime)
 	defer cancel()
 	return endTask(ctx, e.client.TaskService(), id)
 }
 
-// endTask is end, for a context with containerd's namespace.
+// endTask is endRest, for a context with containerd's namespace.
 func endTask(ctx context.Context, c tasks.TasksClient, id string) (bool, error) {
 	if _, err := c.Get(ctx, &tasks.GetRequest{ContainerID: id}); cri.NotFound(err) {
 		return false, nil

@@ -75,7 +75,7 @@ func on(t *testing.T, task *oneTask) *External {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &External{engine: engine{client: client, cri: oneContainer{}}, log: slog.New(slog.DiscardHandler)}
+	e := &External{engine: engine{client: client, cri: oneContainer{}, log: slog.New(slog.DiscardHandler)}}
 	e.up.Store(true)
 	return e
 }

@@ -25,13 +25,6 @@ const enterTime = 5 * time.Second
 // longestStop is how many seconds a time has room for; the CRI has no limit.
 const longestStop = int64(math.MaxInt64 / time.Second)
 
-// around sees to calls of the CRI.
-func (r *Runtime) around(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
-	return r.reapAfter(ctx, req, func(ctx context.Context, req any) (any, error) {
-		return r.stopAll(ctx, req, handle)
-	})
-}
-
 // stopAll has a stop of a container end when its time is over (PL-10). A shim reports a container's end only when all
 // that is being executed in it has ended, to which it counts a runc that is still entering the container; the exec of a
 // hook has no limit of its own, and so a runc that hangs would keep its dead container for ever.

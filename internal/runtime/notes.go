@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,9 @@ import (
 
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	tasktypes "github.com/containerd/containerd/api/types/task"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // tasksPlugin is the service through which the CRI speaks to the shims.
@@ -29,6 +32,12 @@ type end struct {
 
 // note is the file, beside the CRI's record of a container, in which its end is noted.
 const note = "end"
+
+// noteSize is more than an end takes.
+const noteSize = 128
+
+// killedCode is the exit code of what was killed.
+const killedCode = 128 + uint32(unix.SIGKILL)
 
 // notedTasks is containerd's tasks service, but it notes how a container ended before the shim is asked to forget it.
 // The CRI does the latter first and then writes its own record: a process that dies in between would leave nobody who
@@ -51,7 +60,7 @@ func wrapTasks(inner any, d dirs, log *slog.Logger) (tasks.TasksClient, error) {
 // Delete implements tasks.TasksClient.
 func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest,
 	opts ...grpc.CallOption) (*tasks.DeleteResponse, error) {
-	dir := filepath.Join(n.dirs.root, criPlugin, "containers", in.ContainerID)
+	dir := n.dirs.containerRecords(in.ContainerID)
 	if _, err := os.Stat(dir); err == nil { // a sandbox has none
 		r, err := n.Get(ctx, &tasks.GetRequest{ContainerID: in.ContainerID}, opts...)
 		if err == nil && r.Process.GetStatus() == tasktypes.Status_STOPPED && r.Process.ExitedAt != nil {
@@ -63,12 +72,62 @@ func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest,
 	return n.TasksClient.Delete(ctx, in, opts...)
 }
 
+// roomForNote takes the room in which a container's end will be noted: before it is started, so that a disk that is
+// full by then keeps it from being started, and not from being known how it ended (SC-19).
+func (d dirs) roomForNote(id string) error {
+	if filepath.Base(filepath.Join("/", id)) != id {
+		return nil // no container is called so
+	}
+	path := filepath.Join(d.containerRecords(id), note)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil // it is there; or there is no such container, as the CRI will say
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(bytes.Repeat([]byte{' '}, noteSize))
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// correct has a container that ended by itself while its start could not be recorded be what it is: one that has ended.
+// The CRI says of it that it could not be started, or that it was not, and it would be run a second time (SC-19). s may
+// be nil.
+func (d dirs) correct(s *criapi.ContainerStatus) {
+	unstarted := s.GetState() == criapi.ContainerState_CONTAINER_CREATED ||
+		s.GetState() == criapi.ContainerState_CONTAINER_EXITED && s.GetReason() == startFailed
+	if s == nil || !unstarted {
+		return
+	}
+	how, err := noted(d.containerRecords(s.GetId()))
+	if err != nil || how == nil || how.Code == killedCode {
+		return // it never ran, or was killed because its start had failed
+	}
+	s.State = criapi.ContainerState_CONTAINER_EXITED
+	s.Reason, s.Message, s.ExitCode, s.FinishedAt = "Completed", "", int32(how.Code), how.At.UnixNano()
+	if how.Code != 0 {
+		s.Reason = "Error"
+	}
+	if s.StartedAt == 0 {
+		s.StartedAt = s.CreatedAt // when it was is not recorded
+	}
+}
+
+// writeNote notes an end, in the room that there is for it: with what follows it being blanks, it needs no other.
 func writeNote(dir string, e end) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, note), text, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, note), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, bytes.Repeat([]byte{' '}, max(0, noteSize-len(text)))...))
+	return errors.Join(err, f.Close())
 }
 
 // noted reads what was noted; nil if nothing was, or it was cut short.

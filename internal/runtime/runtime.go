@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -44,7 +43,6 @@ type Runtime struct {
 	config   Config
 	dirs     dirs
 	features Features
-	log      *slog.Logger
 
 	lock      *os.File
 	daemon    *daemon
@@ -107,10 +105,10 @@ func claim(c Config) (*Runtime, error) {
 		return nil, ErrRunning
 	}
 	r := &Runtime{
-		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}), removed: make(chan struct{}, 1),
+		config: c, dirs: dirsOf(c.DataDir), done: make(chan struct{}), removed: make(chan struct{}, 1),
 		daemon: &daemon{set: plugin.NewPluginSet()},
 	}
-	r.engine = engine{tasks: filepath.Join(r.dirs.run, taskPlugin, Namespace),
+	r.engine = engine{log: c.Logger, tasks: filepath.Join(r.dirs.run, taskPlugin, Namespace),
 		keeps: func(ctx context.Context, id string) (bool, error) {
 			c, err := r.daemon.metadata(ctx, id)
 			return err == nil && c != nil && keptOutput(c), err

@@ -29,7 +29,7 @@ func TestStubbornContainersAreLeftForAWhile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &Runtime{dirs: d, log: slog.New(slog.DiscardHandler), engine: engine{tasks: filepath.Join(d.run, "tasks")}}
+	r := &Runtime{dirs: d, engine: engine{log: slog.New(slog.DiscardHandler), tasks: filepath.Join(d.run, "tasks")}}
 	if err := r.reapLost(t.Context(), false); err == nil || !strings.Contains(err.Error(), "container bad") {
 		t.Errorf("the first try: %v", err)
 	}
