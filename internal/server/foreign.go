@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -43,19 +44,47 @@ func endForeign(ctx context.Context, dataDir string, o PurgeOptions) error {
 		return err
 	}
 	folders = append(folders, execs...)
-	err = endOnRuntime(ctx, strings.TrimSpace(string(text)), folders)
+	endpoint := strings.TrimSpace(string(text))
+	done := o.takesLong("waiting for the container runtime at " + endpoint + " to end this folder's pods")
+	err = endOnRuntime(ctx, endpoint, folders)
+	done()
 	switch {
 	case err == nil:
 	case o.RuntimeGone:
-		if o.Tell != nil {
-			o.Tell(fmt.Sprintf("the pods are ended without their runtime; should it come back, remove there what it "+
-				"still lists of them (crictl pods): %v", err))
-		}
+		o.tell(fmt.Sprintf("the pods are ended without their runtime; should it come back, remove there what it "+
+			"still lists of them (crictl pods): %v", err))
 	default:
 		return fmt.Errorf("pods may still be running there; start the runtime and purge again, or, if it is gone for "+
 			"good, purge with --runtime-gone: %w", err)
 	}
 	return unmountBelow(dataDir)
+}
+
+// tell tells the user, if there is one.
+func (o PurgeOptions) tell(what string) {
+	if o.Tell != nil {
+		o.Tell(what)
+	}
+}
+
+// takesLong tells what is being waited for if it takes more than a second: until the function that it returns, which is
+// to be called, is called.
+func (o PurgeOptions) takesLong(what string) (done func()) {
+	ended := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		t := time.NewTimer(time.Second)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			o.tell(what)
+		case <-ended:
+		}
+	})
+	return func() {
+		close(ended)
+		waiting.Wait()
+	}
 }
 
 // endOnRuntime ends the pods that have these folders.
