@@ -73,3 +73,10 @@ func TestWaitsForRoom(t *testing.T) {
 		}
 	})
 }
+
+// WL-17: a driver that begins to count its room just when a pod is judged has none yet, rather than ending the server.
+func TestRoomThatIsNotKnownYet(t *testing.T) {
+	if room := (&volumeBook{}).world().Room(); len(room) != 0 {
+		t.Errorf("there is %v", room)
+	}
+}

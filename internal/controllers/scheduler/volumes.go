@@ -125,6 +125,9 @@ func (b *volumeBook) world() claims.World {
 		Limits: b.limits,
 		Driver: func(name string) *storagev1.CSIDriver { return found(b.drivers.Get(name)) },
 		Room: func() []*storagev1.CSIStorageCapacity {
+			if !b.roomKnown {
+				return nil // a driver has begun to count just now: what it has is asked for at the next try
+			}
 			all, _ := b.room.List(labels.Everything())
 			return all
 		},
