@@ -100,7 +100,7 @@ func TestNoStartWithoutRoom(t *testing.T) {
 	dir := r.dirs.containerRecords(id)
 	small(t, dir, "4k")
 	_, err := p.cri.StartContainer(t.Context(), &criapi.StartContainerRequest{ContainerId: id})
-	if err == nil || !strings.Contains(err.Error(), "no space left on device") {
+	if err == nil || !strings.Contains(err.Error(), "is full: no space left on device") {
 		t.Errorf("StartContainer: %v", err)
 	}
 	if s := p.status(id); s.State != criapi.ContainerState_CONTAINER_CREATED || s.StartedAt != 0 {

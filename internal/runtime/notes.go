@@ -72,8 +72,8 @@ func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest,
 	return n.TasksClient.Delete(ctx, in, opts...)
 }
 
-// roomForNote takes the room in which a container's end will be noted: before it is started, so that a disk that is
-// full by then keeps it from being started, and not from being known how it ended (SC-19).
+// roomForNote takes the room in which a container's end will be noted: before it is started, so that a disk that is full
+// by then keeps it from being started, and not from being known how it ended (SC-19).
 func (d dirs) roomForNote(id string) error {
 	if filepath.Base(filepath.Join("/", id)) != id {
 		return nil // no container is called so
@@ -83,12 +83,14 @@ func (d dirs) roomForNote(id string) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return nil // it is there; or there is no such container, as the CRI will say
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = f.Write(bytes.Repeat([]byte{' '}, noteSize))
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, os.Remove(path))
+		}
 	}
-	_, err = f.Write(bytes.Repeat([]byte{' '}, noteSize))
-	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, os.Remove(path))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("the disk on which the node keeps its containers (%s) is full: %w", d.root, unix.ENOSPC)
 	}
 	return err
 }
