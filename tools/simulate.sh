@@ -24,27 +24,34 @@ go build -o "$out/alike" ./tools/alike || exit 1
 # not refuse a change that may have nothing to do with it (docs/decisions/042-what-refuses-a-change.md). The same goes for one whose runs differ.
 world() {
 	if once "$1" || again "$1" "failed" once; then
-		[ "$alike$own" != yesyes ] || [ $(($1 % twice)) -ne 0 ] || same "$1" || again "$1" "had runs that were not the same" same
+		! double "$1" || same "$1" || again "$1" "had runs that were not the same" same
 	else
 		return 1
 	fi
 }
 
+# double says whether a seed is to be run twice.
+double() { [ "$alike$own" = yesyes ] && [ $(($1 % twice)) -eq 0 ]; }
+
 again() {
 	[ "${AGAIN:-1}" = 0 ] && return 1
-	[ ! -e "$out/$1.log" ] || mv "$out/$1.log" "$out/$1.first.log" # one whose runs differ has left none
+	mv "$out/$1.log" "$out/$1.first.log"
 	"$3" "$1" || return 1
 	echo "SEEN ONCE: seed $1 $2, and not when run again (logs: $out)"
 	echo "simulated world, seed $1" >>"$out/../seen-once"
 }
 
-# same runs a world again, and holds its trace against the one before.
+# same runs a world again, and holds its trace against the one before. The logs of runs that differ stay.
 same() {
 	local trace
 	trace=$(cat "$out/$1.trace")
+	[ ! -e "$out/$1.log" ] || mv "$out/$1.log" "$out/$1.before.log" # it is not there when two runs differed: that of the one is, still
 	once "$1" || return 1
-	[ "$trace" = "$(cat "$out/$1.trace")" ] && return
-	echo "FAIL seed $1 does not reproduce its run: $trace, then $(cat "$out/$1.trace")"
+	if [ "$trace" = "$(cat "$out/$1.trace")" ]; then
+		[ -n "${LOG:-}" ] || [ -e "$out/$1.first.log" ] || rm "$out/$1.before.log" "$out/$1.log"
+		return
+	fi
+	echo "FAIL seed $1 does not reproduce its run: $trace, then $(cat "$out/$1.trace"): $out/$1.before.log, $out/$1.log"
 	return 1
 }
 
@@ -57,7 +64,7 @@ once() {
 			echo "FAIL seed $1 does not say its trace: $log"
 			return 1
 		fi
-		[ -n "${LOG:-}" ] || rm "$log"
+		[ -n "${LOG:-}" ] || double "$1" || rm "$log"
 	else
 		echo "FAIL seed $1: $log"
 		grep -hE '^ +[a-z_]+_test.go|^panic|^fatal|^alike' "$log" | head -20
@@ -93,7 +100,7 @@ run() {
 	[ "$own" = yes ] || rm -rf "$dir"
 	return "$status"
 }
-export -f world again same once machine run
+export -f world double again same once machine run
 
 export own=yes alike=yes apart="unshare --mount --net --pid --fork --mount-proc --kill-child"
 why=$($apart bash -c machine 2>&1) || { own=no; apart=; echo "worlds see this machine as it is, and a seed may not reproduce its run: $why"; }
