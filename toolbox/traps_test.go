@@ -33,6 +33,8 @@ func TestTrapsBetweenCommands(t *testing.T) {
 		"below a function":       {`g() { kill -TERM $$; echo in >f; echo in; }` + "\n" + on + `x=$(g | cat); echo "<$x>"; set -- a; (exit 7); x=$(echo $? $1); echo $x; set -e; y=$(false | cat; ! true; echo $?); echo $y`, "T\n<in>\n7 a\n1\n", 0},
 		"if":                     {on + `if kill -TERM $$; echo a >f; then kill -TERM $$; x=$(cat f); echo $x; fi`, "T\nT\na\n", 0},
 		"while":                  {on + `n=; while kill -TERM $$; echo a >f; [ "$n" != aa ]; do kill -TERM $$; n=$n$(cat f); done; echo $n`, "T\nT\nT\nT\nT\naa\n", 0},
+		"last of a pipeline":     {on + `{ kill -TERM $$; >sent; } | echo $(until [ -e sent ]; do :; done; echo x) >f; echo -; cat f`, "T\n-\nx\n", 0},
+		"last, with descriptors": {`exec 3>&1; ` + on + `{ kill -TERM $$; >sent; } | echo $(until [ -e sent ]; do :; done; echo x) >f; echo -; cat f`, "T\n-\nx\n", 0},
 		"a loop's input":         {on + `kill -TERM $$; while read l; do echo "<$l>"; done <<E` + "\na\nb\nE\n", "T\n<a>\n<b>\n", 0},
 		"here-document":          {on + `kill -TERM $$; cat <<E >f` + "\n$(echo a)\nE\n" + `echo -; cat f`, "T\n-\na\n", 0},
 		"case and for":           {on + `kill -TERM $$; for i in $(echo a); do kill -TERM $$; case $(echo $i) in a) echo c;; esac; done`, "T\nT\nc\n", 0},

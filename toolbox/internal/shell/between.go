@@ -56,6 +56,7 @@ func giveWay(n syntax.Node) {
 		case *syntax.BinaryCmd:
 			if !joins(n) {
 				n.X = firstPart(n.X)
+				lastPart(n.Y)
 			} else if !isGap(n.Y) && needsGap(n.Y) && !endsInGap(n) {
 				n.X = &syntax.Stmt{Cmd: &syntax.BinaryCmd{Op: n.Op, X: n.X, Y: innerCall("status")}}
 			}
@@ -107,6 +108,18 @@ func firstPart(st *syntax.Stmt) *syntax.Stmt {
 		}
 	}
 	return &syntax.Stmt{Cmd: &syntax.Block{Stmts: belowShell([]*syntax.Stmt{st})}}
+}
+
+// lastPart marks the last part of a pipeline if it is one command: what runs the first part beside it may make a trap
+// due before that command is called, which then has its output where the trap's is not to go. The trap waits for the
+// pipeline's end. One of several commands has traps run between them, as in other shells that run that part themselves.
+func lastPart(st *syntax.Stmt) {
+	if block, ok := st.Cmd.(*syntax.Block); ok && isMarked(st, "keep") {
+		st = block.Stmts[0]
+	}
+	if call, ok := st.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && !isMarked(st, "last") {
+		st.Redirs = append(st.Redirs, scope("last", "")) // behind the others, which would hide it from the call
+	}
 }
 
 // spaced is a list with the command that does nothing where it is needed. Before the first statement of a subshell it
@@ -185,7 +198,7 @@ func endsInGap(cmd *syntax.BinaryCmd) bool {
 
 // needsGap tells whether a statement does something before its command is called, or in another shell.
 func needsGap(st *syntax.Stmt) (needs bool) {
-	if isScope(st) || isGap(st) {
+	if isScope(st) || isGap(st) || isMarked(st, "last") {
 		return false
 	}
 	switch cmd := st.Cmd.(type) {

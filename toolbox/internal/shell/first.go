@@ -61,7 +61,8 @@ func (s *session) leavesBy(sig syscall.Signal) bool {
 }
 
 // send sends a signal. One to this process itself goes to this thread, where it has done what it does when the call is
-// over: another thread would take it while the next command runs already.
+// over: another thread would take it while the next command runs already. If it has a trap, whoever looks next finds it
+// (traps.look); to wait for that here could be for ever, as another part of a pipeline may look first.
 func send(pid int, sig syscall.Signal) error {
 	if pid != os.Getpid() {
 		return unix.Kill(pid, sig)

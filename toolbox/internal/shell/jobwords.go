@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,17 +27,17 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 	code := 0
 	switch name {
 	case "jobs":
-		code = s.showJobs(hc, args)
+		code = unlocked(hc, args, s.showJobs)
 	case "fg":
 		code = s.foreground(hc, args)
 	case "bg":
-		code = s.background(hc, args)
+		code = unlocked(hc, args, s.background)
 	case "wait":
-		code = s.wait(ctx, hc, args)
+		code = unlocked(hc, args, func(hc interp.HandlerContext, args []string) int { return s.wait(ctx, hc, args) })
 	case "disown":
-		code = s.disown(hc, args)
+		code = unlocked(hc, args, s.disown)
 	case "kill":
-		code = s.kill(hc, args)
+		code = unlocked(hc, args, s.kill)
 	case "history":
 		code = s.showHistory(hc, args)
 	case "descriptor":
@@ -54,6 +55,18 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 		return nil
 	}
 	return interp.ExitStatus(uint8(code))
+}
+
+// unlocked runs a command that has the lock while it runs, and prints what it has to say when it has given it back: who
+// reads that, as another part of the pipeline, may have to start a program first.
+func unlocked(hc interp.HandlerContext, args []string, run func(interp.HandlerContext, []string) int) int {
+	var out, errs bytes.Buffer
+	to, errsTo := hc.Stdout, hc.Stderr
+	hc.Stdout, hc.Stderr = &out, &errs
+	code := run(hc, args)
+	_, _ = errsTo.Write(errs.Bytes())
+	_, _ = to.Write(out.Bytes())
+	return code
 }
 
 // line describes a job as jobs does. The lock is held.
@@ -221,13 +234,23 @@ func (j *jobs) resume(b *job) {
 // foreground is fg: it gives a job the terminal and waits for it.
 func (s *session) foreground(hc interp.HandlerContext, args []string) int {
 	j := s.jobs
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	b := s.pick(hc, "fg", args)
-	if b == nil {
+	var b *job
+	if unlocked(hc, args, func(hc interp.HandlerContext, args []string) int {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if b = s.pick(hc, "fg", args); b != nil {
+			fmt.Fprintln(hc.Stdout, b.text)
+		}
+		return 0
+	}); b == nil {
 		return 1
 	}
-	fmt.Fprintln(hc.Stdout, b.text)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if b.state() == ended { // meanwhile
+		j.forget(b)
+		return codeOf(b.last().status)
+	}
 	b.background, j.front = false, b
 	j.terminal(b.group)
 	if b.modes != nil && b.state() == stopped {
@@ -320,9 +343,6 @@ func (s *session) kill(hc interp.HandlerContext, args []string) int {
 		if err == nil && pid == os.Getpid() && s.leavesBy(sig) {
 			s.jobs.mu.Unlock()
 			select {} // until guard has ended this process
-		}
-		for err == nil && pid == os.Getpid() && s.traps.expects(sig) { // its trap runs before the next command
-			s.jobs.changed.Wait()
 		}
 		if err != nil && a != "--" {
 			fmt.Fprintf(hc.Stderr, "kill: %s: %v\n", a, err)

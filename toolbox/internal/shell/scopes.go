@@ -5,6 +5,7 @@ package shell
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -118,6 +119,19 @@ func within(verb, number string, list []*syntax.Stmt) *syntax.Stmt {
 func scope(verb, number string) *syntax.Redirect {
 	return &syntax.Redirect{Op: syntax.AppOut,
 		Word: &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: marked(verb, number, "")}}}}
+}
+
+// isMarked tells whether a statement's last redirection is one with a mark and that verb.
+func isMarked(st *syntax.Stmt, verb string) bool {
+	if len(st.Redirs) == 0 {
+		return false
+	}
+	r := st.Redirs[len(st.Redirs)-1]
+	if r.Op != syntax.AppOut || r.Word == nil || len(r.Word.Parts) != 1 {
+		return false
+	}
+	name, ok := r.Word.Parts[0].(*syntax.SglQuoted)
+	return ok && strings.HasPrefix(name.Value, mark+verb+mark)
 }
 
 // entering is the call by which a subshell learns of its table, written so that $? may be anything with set -e.

@@ -310,11 +310,16 @@ func (s *session) between(hc interp.HandlerContext, args []string) []string {
 	switch args[0] {
 	case inner + "below", inner + "pending", inner + "act", inner + "after":
 		return s.gapCall(hc, args[0])
+	case inner + "enter":
+		return nil
 	}
 	if below(hc) {
 		if sig := s.traps.ends(); sig != 0 {
 			return exitSubshell(hc, []string{"exit", strconv.Itoa(128 + int(sig))})
 		}
+	}
+	if callsLast(hc) {
+		return nil
 	}
 	code := s.traps.take(below(hc))
 	if code == "" {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
@@ -111,6 +112,7 @@ const mark = "\x01"
 //	push  N OP   descriptor N is what stands before
 //	own   N      what is in the command has a table of its own; N is a pipeline's number, if the command is a part of it that is not the last
 //	keep  N      the table is as it was when the command has ended: the last part of pipeline N, which the shell runs itself
+//	last         the command is the last part of a pipeline: no trap is run when it is called
 func marked(verb, number, op string) string { return mark + verb + mark + number + mark + op }
 
 // begin begins a redirection with a mark. It leaves standard output as it is, but for its end.
@@ -134,6 +136,9 @@ func (d *descriptors) begin(ctx context.Context, path string) (io.ReadWriteClose
 		err = d.own(hc, out, number)
 	case "keep":
 		err = d.keep(ctx, hc, out, number)
+	case "last":
+		out.end = func() {}
+		out.last.Store(true)
 	}
 	if err == nil {
 		return out, nil
@@ -233,15 +238,21 @@ func (d *descriptors) keep(ctx context.Context, hc interp.HandlerContext, out *s
 // enter is the first command of a subshell: from then on it has the table that a redirection made for it. $? stays what
 // it was.
 func enter(hc interp.HandlerContext) string {
-	out, ok := hc.Stdout.(*stream)
-	if !ok {
-		return inner + "status"
+	code := subshell + "=1" // before any other command of it, which would run the shell's traps
+	if out, ok := hc.Stdout.(*stream); ok {
+		code += "; " + tableName + "=" + out.table
 	}
-	code := tableName + "=" + out.table
 	if hc.LastExitStatus != 0 {
 		code += fmt.Sprintf("; "+inner+"status %d", hc.LastExitStatus)
 	}
 	return code
+}
+
+// callsLast tells, once, whether the command that is called is the last part of a pipeline. What it calls itself is
+// not.
+func callsLast(hc interp.HandlerContext) bool {
+	out, ok := hc.Stdout.(*stream)
+	return ok && out.last.CompareAndSwap(true, false)
 }
 
 // stream is standard output with something to be done at its end.
@@ -250,7 +261,8 @@ type stream struct {
 	to     io.Writer
 	table  string // of the subshell whose output it is
 	end    func()
-	pipe   *os.File // once a file was needed where there was none
+	last   atomic.Bool // its command, the last part of a pipeline, has not been called yet
+	pipe   *os.File    // once a file was needed where there was none
 	copied chan struct{}
 }
 

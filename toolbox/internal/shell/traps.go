@@ -4,6 +4,7 @@ package shell
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/signal"
@@ -55,13 +56,6 @@ func (t *traps) has(sig syscall.Signal) bool {
 	defer t.mu.Unlock()
 	_, ok := t.code[sig]
 	return ok
-}
-
-// expects tells whether a signal has a trap and has not come yet.
-func (t *traps) expects(sig syscall.Signal) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.code[sig] != "" && !slices.Contains(t.pending, sig)
 }
 
 // take is the code to be run now, for all signals that came: also for one that a program sent, as its last deed, which
@@ -264,14 +258,20 @@ func shellSignals() []os.Signal {
 
 // show prints the traps as the commands that set them.
 func (t *traps) show(hc interp.HandlerContext, args []string) {
+	_, _ = io.WriteString(hc.Stdout, t.list(args)) // with the lock free: who reads it may need that first
+}
+
+func (t *traps) list(args []string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var b strings.Builder
 	for _, sig := range slices.Sorted(maps.Keys(t.code)) {
 		name := unix.SignalName(sig)
 		if len(args) > 1 && !slices.Contains(args, name) && !slices.Contains(args, strings.TrimPrefix(name, "SIG")) {
 			continue
 		}
-		fmt.Fprintf(hc.Stdout, "trap -- %s%s\n", quote([]string{strings.TrimSpace(t.code[sig])}),
+		fmt.Fprintf(&b, "trap -- %s%s\n", quote([]string{strings.TrimSpace(t.code[sig])}),
 			strings.TrimPrefix(name, "SIG"))
 	}
+	return b.String()
 }
