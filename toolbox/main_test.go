@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -64,10 +65,23 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// command prepares a command of the toolbox, which sees nothing of the machine's programs.
+// hangs is the time after which a command that should have ended by then will not.
+const hangs = 2 * time.Minute
+
+// command prepares a command that does not last long. If it hangs, its output ends with what its goroutines wait for, and
+// the other tests go on.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(linkDir, args[0]), args[1:]...)
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
+	t.Cleanup(cancel)
+	cmd := lasting(ctx, dir, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGQUIT) }
+	return cmd
+}
+
+// lasting prepares a command of the toolbox, which sees nothing of the machine's programs.
+func lasting(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(linkDir, args[0]), args[1:]...)
 	cmd.Args[0] = args[0]
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + linkDir, "HOME=/nonexistent", "TZ=UTC", "PS1=$ "}
@@ -84,7 +98,7 @@ func do(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string,
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%q: %v", args, err)
+		t.Fatalf("%q: %v\n%s%s", args, err, out.String(), errs.String())
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ type talk struct {
 
 func converse(t *testing.T, dir string, args ...string) *talk {
 	t.Helper()
-	cmd := command(t, dir, args...)
+	cmd := lasting(context.Background(), dir, args...)
 	cmd.Env = append(cmd.Env, "TERM=xterm", "GOTRACEBACK=all")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
