@@ -72,8 +72,8 @@ func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest,
 	return n.TasksClient.Delete(ctx, in, opts...)
 }
 
-// roomForNote takes the room in which a container's end will be noted: before it is started, so that a disk that is full
-// by then keeps it from being started, and not from being known how it ended (SC-19).
+// roomForNote takes the room in which a container's end will be noted: before it is started, so that a disk that is
+// full by then keeps it from being started, and not from being known how it ended (SC-19).
 func (d dirs) roomForNote(id string) error {
 	if filepath.Base(filepath.Join("/", id)) != id {
 		return nil // no container is called so

@@ -26,8 +26,8 @@ type PurgeOptions struct {
 	// RuntimeGone says that the external runtime, if the pods are on one, will not come back. Where it does not answer,
 	// their processes are ended by their cgroups; what it has written down of them stays with it.
 	RuntimeGone bool
-	// Tell is given what the user should know meanwhile, one thing at a time: what is being waited for, and what a purge
-	// that succeeds leaves. nil: nobody is told.
+	// Tell is given what the user should know meanwhile, one thing at a time: what is being waited for, and what a
+	// purge that succeeds leaves. nil: nobody is told.
 	Tell func(string)
 }
 
