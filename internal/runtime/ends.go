@@ -209,7 +209,7 @@ func askShim(ctx context.Context, client *ttrpc.Client, id string) (_ *end, runs
 	case err != nil:
 		return nil, false
 	case state.Status == tasktypes.Status_STOPPED && state.ExitedAt != nil:
-		return &end{state.ExitedAt.AsTime(), state.ExitStatus}, false
+		return &end{At: state.ExitedAt.AsTime(), Code: state.ExitStatus}, false
 	}
 	return nil, true
 }
@@ -220,7 +220,7 @@ func awaitShim(ctx context.Context, client *ttrpc.Client, id string) *end {
 	if err != nil || r.ExitedAt == nil {
 		return nil
 	}
-	return &end{r.ExitedAt.AsTime(), r.ExitStatus}
+	return &end{At: r.ExitedAt.AsTime(), Code: r.ExitStatus}
 }
 
 // sweepBundles removes what is left of bundles whose deletion was cut short: containerd renames them to a hidden name

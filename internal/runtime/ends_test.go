@@ -106,6 +106,10 @@ func (f *forgetful) Get(context.Context, *tasks.GetRequest, ...grpc.CallOption) 
 	return &tasks.GetResponse{Process: p}, nil
 }
 
+func (f *forgetful) Start(context.Context, *tasks.StartRequest, ...grpc.CallOption) (*tasks.StartResponse, error) {
+	return &tasks.StartResponse{}, nil
+}
+
 func (f *forgetful) Delete(context.Context, *tasks.DeleteTaskRequest, ...grpc.CallOption) (_ *tasks.DeleteResponse, err error) {
 	f.found, err = noted(f.dir)
 	return &tasks.DeleteResponse{}, err
@@ -133,8 +137,18 @@ func TestNotedBeforeForgotten(t *testing.T) {
 		t.Errorf("noted of one that runs: %+v", inner.found)
 	}
 	inner.state = tasktypes.Status_STOPPED
-	if forget(); inner.found == nil || *inner.found != (end{inner.at, 3}) {
+	if forget(); inner.found == nil || *inner.found != (end{At: inner.at, Code: 3}) {
 		t.Errorf("noted: %+v, want code 3 at %s", inner.found, inner.at)
+	}
+	for _, start := range []*tasks.StartRequest{{ContainerID: "c1", ExecID: "e"}, {ContainerID: "c2"}} {
+		_, _ = wrapped.Start(t.Context(), start) // it is no error
+	}
+	if forget(); inner.found == nil || inner.found.Ran {
+		t.Errorf("noted of one whose start failed: %+v", inner.found)
+	}
+	_, _ = wrapped.Start(t.Context(), &tasks.StartRequest{ContainerID: "c1"})
+	if forget(); inner.found == nil || !inner.found.Ran {
+		t.Errorf("noted of one that was started: %+v", inner.found)
 	}
 	if _, err := wrapTasks("something else", d, nil); err == nil {
 		t.Error("something else was taken for the tasks service")

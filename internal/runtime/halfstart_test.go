@@ -141,7 +141,7 @@ func TestNoteOnFullDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "more"), []byte("x"), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	want := end{time.Unix(1700000000, 123456789).UTC(), 4294967295}
+	want := end{time.Unix(1700000000, 123456789).UTC(), 4294967295, true}
 	if err := writeNote(dir, want); err != nil {
 		t.Fatal(err)
 	}
@@ -174,14 +174,15 @@ func TestEndedThoughUnstarted(t *testing.T) {
 		says   string
 		ended  bool
 	}{
-		"completed":                 {exited, startFailed, &end{at, 0}, 0, "Completed", true},
-		"completed, not recorded":   {created, "", &end{at, 0}, 0, "Completed", true},
-		"failed":                    {exited, startFailed, &end{at, 3}, 3, "Error", true},
-		"killed":                    {exited, startFailed, &end{at, 137}, 128, startFailed, false},
-		"killed, not recorded":      {created, "", &end{at, 137}, 128, "", false},
+		"completed":                 {exited, startFailed, &end{at, 0, true}, 0, "Completed", true},
+		"completed, not recorded":   {created, "", &end{at, 0, true}, 0, "Completed", true},
+		"failed":                    {exited, startFailed, &end{at, 3, true}, 3, "Error", true},
+		"killed":                    {exited, startFailed, &end{at, 137, true}, 128, startFailed, false},
+		"killed, not recorded":      {created, "", &end{at, 137, true}, 128, "", false},
+		"its program is not there":  {exited, startFailed, &end{at, 255, false}, 128, startFailed, false},
 		"never ran":                 {exited, startFailed, nil, 128, startFailed, false},
-		"ended as the CRI knows it": {exited, "Error", &end{at, 0}, 128, "Error", false},
-		"runs":                      {criapi.ContainerState_CONTAINER_RUNNING, "", &end{at, 0}, 128, "", false},
+		"ended as the CRI knows it": {exited, "Error", &end{at, 0, true}, 128, "Error", false},
+		"runs":                      {criapi.ContainerState_CONTAINER_RUNNING, "", &end{at, 0, true}, 128, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := dirsOf(t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
@@ -28,6 +29,7 @@ const tasksPlugin = "io.containerd.service.v1.tasks-service"
 type end struct {
 	At   time.Time
 	Code uint32
+	Ran  bool `json:",omitempty"` // its start is known to have succeeded; one whose program is not there ends as well
 }
 
 // note is the file, beside the CRI's record of a container, in which its end is noted.
@@ -46,6 +48,7 @@ type notedTasks struct {
 	tasks.TasksClient
 	dirs dirs
 	log  *slog.Logger
+	ran  sync.Map // the ids of containers that this process has started and not deleted
 }
 
 // wrapTasks returns what is to take the place of the tasks service.
@@ -54,22 +57,37 @@ func wrapTasks(inner any, d dirs, log *slog.Logger) (tasks.TasksClient, error) {
 	if !ok {
 		return nil, fmt.Errorf("the tasks service is a %T", inner)
 	}
-	return &notedTasks{client, d, log}, nil
+	return &notedTasks{TasksClient: client, dirs: d, log: log}, nil
+}
+
+// Start implements tasks.TasksClient.
+func (n *notedTasks) Start(ctx context.Context, in *tasks.StartRequest,
+	opts ...grpc.CallOption) (*tasks.StartResponse, error) {
+	r, err := n.TasksClient.Start(ctx, in, opts...)
+	if err == nil && in.ExecID == "" {
+		n.ran.Store(in.ContainerID, nil)
+	}
+	return r, err
 }
 
 // Delete implements tasks.TasksClient.
 func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest,
 	opts ...grpc.CallOption) (*tasks.DeleteResponse, error) {
 	dir := n.dirs.containerRecords(in.ContainerID)
+	_, ran := n.ran.Load(in.ContainerID)
 	if _, err := os.Stat(dir); err == nil { // a sandbox has none
 		r, err := n.Get(ctx, &tasks.GetRequest{ContainerID: in.ContainerID}, opts...)
 		if err == nil && r.Process.GetStatus() == tasktypes.Status_STOPPED && r.Process.ExitedAt != nil {
-			if err := writeNote(dir, end{r.Process.ExitedAt.AsTime(), r.Process.ExitStatus}); err != nil {
+			if err := writeNote(dir, end{r.Process.ExitedAt.AsTime(), r.Process.ExitStatus, ran}); err != nil {
 				n.log.Warn("cannot record how a container ended", "container", in.ContainerID, "err", err)
 			}
 		}
 	}
-	return n.TasksClient.Delete(ctx, in, opts...)
+	r, err := n.TasksClient.Delete(ctx, in, opts...)
+	if err == nil {
+		n.ran.Delete(in.ContainerID)
+	}
+	return r, err
 }
 
 // roomForNote takes the room in which a container's end will be noted: before it is started, so that a disk that is
@@ -105,7 +123,7 @@ func (d dirs) correct(s *criapi.ContainerStatus) {
 		return
 	}
 	how, err := noted(d.containerRecords(s.GetId()))
-	if err != nil || how == nil || how.Code == killedCode {
+	if err != nil || how == nil || !how.Ran || how.Code == killedCode {
 		return // it never ran, or was killed because its start had failed
 	}
 	s.State = criapi.ContainerState_CONTAINER_EXITED
