@@ -10,7 +10,8 @@ import (
 )
 
 // around sees to calls of the embedded containerd's CRI: what a removed sandbox has left, what is left of containers
-// that the CRI has lost sight of, how containers ended, and stops that would not end.
+// that the CRI has lost sight of, how containers ended, and stops that would not end. Images are pulled by our own
+// package in place of the CRI.
 func (r *Runtime) around(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
 	return r.reapAfter(ctx, req, func(ctx context.Context, req any) (any, error) {
 		return r.known(ctx, req, func(ctx context.Context, req any) (any, error) {
@@ -29,6 +30,8 @@ func (r *Runtime) known(ctx context.Context, req any, handle grpc.UnaryHandler) 
 	}
 	var err error
 	switch q := req.(type) {
+	case *criapi.PullImageRequest:
+		return r.puller.Pull(ctx, q)
 	case *criapi.StartContainerRequest:
 		if err = r.dirs.roomForNote(q.GetContainerId()); err == nil {
 			err = call()

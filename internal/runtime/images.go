@@ -155,7 +155,7 @@ type Transfer struct {
 	Bytes, Total int64
 }
 
-// Transfers are all that are under way, for whichever image.
+// Transfers are all that are under way, for whichever image. What a pull that failed has left for the next is none.
 func (r *Runtime) Transfers(ctx context.Context) ([]Transfer, error) {
 	ctx = namespaces.WithNamespace(ctx, Namespace)
 	list, err := r.client.ContentStore().ListStatuses(ctx)
@@ -164,7 +164,9 @@ func (r *Runtime) Transfers(ctx context.Context) ([]Transfer, error) {
 	}
 	var all []Transfer
 	for _, s := range list {
-		all = append(all, Transfer{s.Ref, s.Offset, s.Total})
+		if r.puller.Fetching(s.Ref) {
+			all = append(all, Transfer{s.Ref, s.Offset, s.Total})
+		}
 	}
 	return all, nil
 }

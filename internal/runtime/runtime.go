@@ -22,6 +22,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 	"github.com/wherryproject/wherry/internal/runtime/network"
+	"github.com/wherryproject/wherry/internal/runtime/pull"
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
@@ -53,6 +54,7 @@ type Runtime struct {
 	cancel    context.CancelFunc
 	leaveOff  context.CancelFunc // ends what late waits for
 	updater   imageUpdater
+	puller    *pull.Puller
 	leavePath func()          // restores PATH
 	keeper    *network.Keeper // nil without a pod network
 	made      []func() error  // takes back what Start made on the machine, in the order of making
@@ -242,6 +244,9 @@ func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 		return err
 	}
 	own.client, own.updater = r.client, r.updater
+	r.puller = pull.New(pull.Config{Client: r.client, Namespace: Namespace, Known: r.updater.UpdateImage,
+		Snapshotter: r.config.Snapshotter, HostsDir: r.config.HostsDir, Progress: r.config.PullProgress,
+		Stopping: r.closing.Load})
 	if err := own.ensure(run); err != nil {
 		return err
 	}

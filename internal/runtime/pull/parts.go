@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pull
+
+import (
+	"context"
+	"sync"
+
+	"github.com/containerd/containerd/v2/core/remotes"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// parts are the parts of images that are being fetched, by what containerd's content store calls them: it lists also
+// those that wait for another pull.
+type parts struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// of returns a handler of images that takes in the parts of a pull, and what is to be called at its end.
+func (p *parts) of() (begin func(context.Context, ocispec.Descriptor) ([]ocispec.Descriptor, error), end func()) {
+	var mine []string
+	begin = func(ctx context.Context, d ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		ref := remotes.MakeRefKey(ctx, d)
+		p.count[ref]++
+		mine = append(mine, ref)
+		return nil, nil
+	}
+	end = func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, ref := range mine {
+			if p.count[ref]--; p.count[ref] == 0 {
+				delete(p.count, ref)
+			}
+		}
+		mine = nil
+	}
+	return begin, end
+}
+
+// Fetching reports whether a part of an image is that of a pull under way.
+func (p *Puller) Fetching(ref string) bool {
+	p.parts.mu.Lock()
+	defer p.parts.mu.Unlock()
+	return p.parts.count[ref] > 0
+}
+
+// keyed are locks by name.
+type keyed struct {
+	mu    sync.Mutex
+	locks map[string]*keyedLock
+}
+
+type keyedLock struct {
+	held chan struct{} // holds a token while somebody has the lock
+	used int           // who has it or waits for it
+}
+
+func newKeyed() *keyed { return &keyed{locks: map[string]*keyedLock{}} }
+
+// Lock waits for a name's lock.
+func (k *keyed) Lock(ctx context.Context, key string) error {
+	k.mu.Lock()
+	l := k.locks[key]
+	if l == nil {
+		l = &keyedLock{held: make(chan struct{}, 1)}
+		k.locks[key] = l
+	}
+	l.used++
+	k.mu.Unlock()
+	select {
+	case l.held <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		k.leave(key, l)
+		return ctx.Err()
+	}
+}
+
+// Unlock gives it to the next.
+func (k *keyed) Unlock(key string) {
+	k.mu.Lock()
+	l := k.locks[key]
+	k.mu.Unlock()
+	<-l.held
+	k.leave(key, l)
+}
+
+func (k *keyed) leave(key string, l *keyedLock) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.used--; l.used == 0 {
+		delete(k.locks, key)
+	}
+}
