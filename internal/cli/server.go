@@ -243,6 +243,10 @@ func imageFlags(f *pflag.FlagSet, o *server.Options) {
 			" (default NeverVerifyPreloadedImages: those that pods have pulled)")
 	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil,
 		"images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
+	f.StringVar(&o.Snapshotter, "snapshotter", o.Snapshotter, "where the embedded runtime unpacks images: "+
+		runtime.Overlayfs+", "+runtime.Native+" (copies every layer; works on any file system), or NAME=SOCKET of a "+
+		"program, for example stargz=/run/containerd-stargz-grpc/containerd-stargz-grpc.sock, which may begin "+
+		"before an image is downloaded")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "",
 		"folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline,

@@ -39,7 +39,8 @@ type Config struct {
 	HostsDir string
 	// CgroupDriver is "cgroupfs" (default) or "systemd".
 	CgroupDriver string
-	// Snapshotter is Overlayfs (default) or Native.
+	// Snapshotter is Overlayfs (default), Native, or NAME=SOCKET: one that is a program of its own, which may have layers
+	// without their being downloaded, as containerd's proxy_plugins.
 	Snapshotter string
 	// Shim is OwnShim (default) or StockShim: what new pods are run by. Pods that run already are served by what they
 	// were started with.
@@ -49,6 +50,8 @@ type Config struct {
 	NoSync bool
 	// Logger gets containerd's warnings and errors. Default: slog.Default().
 	Logger *slog.Logger
+
+	snapshotterSocket string // of one that is a program of its own; set by complete, which leaves Snapshotter its name
 }
 
 // complete checks a Config and fills in the defaults.
@@ -73,12 +76,12 @@ func (c Config) complete() (Config, error) {
 	default:
 		return c, fmt.Errorf("cgroup driver %q: use cgroupfs or systemd", c.CgroupDriver)
 	}
-	switch c.Snapshotter {
-	case "":
+	if c.Snapshotter == "" {
 		c.Snapshotter = Overlayfs
-	case Overlayfs, Native:
-	default:
-		return c, fmt.Errorf("snapshotter %q: use %s or %s", c.Snapshotter, Overlayfs, Native)
+	}
+	var err error
+	if c.Snapshotter, c.snapshotterSocket, err = ParseSnapshotter(c.Snapshotter); err != nil {
+		return c, err
 	}
 	switch c.Shim {
 	case "":

@@ -101,7 +101,10 @@ func (r *Runtime) Export(ctx context.Context, w io.Writer, refs ...string) error
 		}
 		opts = append(opts, archive.WithImage(r.client.ImageService(), name.String()))
 	}
-	if err := r.client.Export(ctx, w, opts...); err != nil {
+	if err := r.client.Export(ctx, w, opts...); errdefs.IsNotFound(err) && r.config.snapshotterSocket != "" {
+		return fmt.Errorf("export: an image whose layers snapshotter %s has, and this node has not downloaded, cannot be written: %w",
+			r.config.Snapshotter, err)
+	} else if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil

@@ -100,6 +100,7 @@ type loader struct {
 	dirs        dirs
 	log         *slog.Logger
 	snapshotter string
+	socket      string // of a snapshotter that is a program of its own
 	settings    settings
 	daemon      *daemon
 	taps        *tap.Taps
@@ -108,7 +109,15 @@ type loader struct {
 // load starts every wanted plug-in, except the one called but (all if that is empty). Those that run already are not
 // started again.
 func (l *loader) load(ctx context.Context, but string) error {
-	names := append(slices.Clone(wanted), "io.containerd.snapshotter.v1."+l.snapshotter)
+	names := slices.Clone(wanted)
+	if own := plugins.SnapshotPlugin.String() + "." + l.snapshotter; l.socket == "" {
+		names = append(names, own)
+	} else if l.daemon.set.Get(plugins.SnapshotPlugin, l.snapshotter) == nil {
+		root := filepath.Join(l.dirs.root, own)
+		if err := l.start(ctx, proxyPlugin(l.snapshotter, l.socket, root)); err != nil {
+			return fmt.Errorf("snapshotter %s: %w", l.snapshotter, err)
+		}
+	}
 	found := 0
 	graph := registry.Graph(func(r *plugin.Registration) bool { return !slices.Contains(names, r.URI()) })
 	for _, p := range graph {

@@ -156,6 +156,11 @@ func (r *Runtime) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	if socket := r.config.snapshotterSocket; socket != "" {
+		if err := checkSnapshotter(ctx, r.config.Snapshotter, socket); err != nil {
+			return err
+		}
+	}
 	return r.prepareNetwork()
 }
 
@@ -217,7 +222,8 @@ func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 		return err
 	}
 	r.taps = tap.New(filepath.Join(r.dirs.run, criPlugin, "containers"), r.log)
-	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, taps: r.taps,
+	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter,
+		socket: r.config.snapshotterSocket, daemon: r.daemon, taps: r.taps,
 		settings: settingsFor(r.config, r.dirs, facts{
 			pauseImage:  own.pause.name(),
 			restrictOOM: !mayLowerOOMScore(string(status)),
@@ -246,7 +252,7 @@ func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 	own.client, own.updater = r.client, r.updater
 	r.puller = pull.New(pull.Config{Client: r.client, Namespace: Namespace, Known: r.updater.UpdateImage,
 		Snapshotter: r.config.Snapshotter, HostsDir: r.config.HostsDir, Progress: r.config.PullProgress,
-		Stopping: r.closing.Load})
+		Lazy: r.config.snapshotterSocket != "", Stopping: r.closing.Load})
 	if err := own.ensure(run); err != nil {
 		return err
 	}

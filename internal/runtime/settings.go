@@ -37,10 +37,11 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			}},
 		},
 		imagesPlugin: {
-			"snapshotter":             c.Snapshotter,
-			"pinned_images":           map[string]any{"sandbox": f.pauseImage, "toolbox": toolboxRef},
-			"registry":                map[string]any{"config_path": c.HostsDir},
-			"discard_unpacked_layers": false, // export needs the layers
+			"snapshotter":                  c.Snapshotter,
+			"disable_snapshot_annotations": c.snapshotterSocket == "",
+			"pinned_images":                map[string]any{"sandbox": f.pauseImage, "toolbox": toolboxRef},
+			"registry":                     map[string]any{"config_path": c.HostsDir},
+			"discard_unpacked_layers":      false, // export needs the layers
 			// Without use_local_image_pull only layers have a deadline; a registry that hangs before them is waited for
 			// without end.
 			"use_local_image_pull":        true,

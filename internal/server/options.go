@@ -108,6 +108,7 @@ type Options struct {
 
 	RuntimeEndpoint  string // empty: the embedded one
 	Shim             string // what the embedded runtime runs pods by: runtime.OwnShim (default) or runtime.StockShim
+	Snapshotter      string // of the embedded runtime: a name, or NAME=SOCKET; see [runtime.ParseSnapshotter]
 	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
 	ClusterCIDRs     []string // what nodes get their pod networks from; empty: what is around the server's own
@@ -139,6 +140,7 @@ func Defaults() Options {
 	return Options{
 		DataDir:       DefaultDataDir,
 		Shim:          runtime.OwnShim,
+		Snapshotter:   runtime.Overlayfs,
 		BindAddress:   "127.0.0.1",
 		SecurePort:    DefaultSecurePort,
 		KubeletPort:   DefaultKubeletPort,
@@ -363,6 +365,14 @@ func (o Options) validateRuntime() error {
 	}
 	if o.RuntimeEndpoint != "" && o.Shim == runtime.StockShim {
 		return errors.New("--runtime is for the embedded runtime; the one behind --container-runtime-endpoint has shims of its own")
+	}
+	if o.Snapshotter != "" {
+		if _, _, err := runtime.ParseSnapshotter(o.Snapshotter); err != nil {
+			return fmt.Errorf("--snapshotter: %w", err)
+		}
+	}
+	if o.RuntimeEndpoint != "" && o.Snapshotter != "" && o.Snapshotter != runtime.Overlayfs {
+		return errors.New("--snapshotter is for the embedded runtime; the one behind --container-runtime-endpoint has its own")
 	}
 	if o.RuntimeEndpoint != "" && (len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
 		return errors.New("--pod-cidr and --registry-hosts-dir are for the embedded runtime; configure the runtime behind --container-runtime-endpoint itself")

@@ -79,7 +79,7 @@ func (s *Server) blockers() func() ([]string, error) {
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
 	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs,
-		Shim: o.Shim, HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline,
+		Shim: o.Shim, Snapshotter: o.Snapshotter, HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline,
 		Logger: s.log.With("component", "runtime")}
 	if given := s.parts.member.Networks; len(given) > 0 {
 		c.PodCIDRs = texts(given)
