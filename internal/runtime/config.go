@@ -39,8 +39,8 @@ type Config struct {
 	HostsDir string
 	// CgroupDriver is "cgroupfs" (default) or "systemd".
 	CgroupDriver string
-	// Snapshotter is Overlayfs (default), Native, or NAME=SOCKET: one that is a program of its own, which may have layers
-	// without their being downloaded, as containerd's proxy_plugins.
+	// Snapshotter is Overlayfs (default), Native, or NAME=SOCKET: one that is a program of its own, which may have
+	// layers without their being downloaded, as containerd's proxy_plugins.
 	Snapshotter string
 	// Shim is OwnShim (default) or StockShim: what new pods are run by. Pods that run already are served by what they
 	// were started with.

@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// ParseSnapshotter reads what a Config's Snapshotter may be: the name of one that is built in, or NAME=SOCKET of one that
-// is a program of its own. (Pure.)
+// ParseSnapshotter reads what a Config's Snapshotter may be: the name of one that is built in, or NAME=SOCKET of one
+// that is a program of its own. (Pure.)
 func ParseSnapshotter(s string) (name, socket string, err error) {
 	name, socket, own := strings.Cut(s, "=")
 	builtIn := name == Overlayfs || name == Native
@@ -32,8 +32,9 @@ func ParseSnapshotter(s string) (name, socket string, err error) {
 	case !own && builtIn:
 		return name, "", nil
 	case !own:
-		return "", "", fmt.Errorf("snapshotter %q: use %s, %s, or NAME=SOCKET of a program, for example stargz=/run/containerd-stargz-grpc/containerd-stargz-grpc.sock",
-			s, Overlayfs, Native)
+		return "", "",
+			fmt.Errorf("snapshotter %q: use %s, %s, or NAME=SOCKET of a program, for example stargz=/run/containerd-stargz-grpc/containerd-stargz-grpc.sock",
+				s, Overlayfs, Native)
 	case builtIn:
 		return "", "", fmt.Errorf("snapshotter %q: %s is built in and has no socket", s, name)
 	case !regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`).MatchString(name):
@@ -86,17 +87,18 @@ func (p *proxied) Cleanup(ctx context.Context) error {
 // proxyPlugin is the plug-in by which containerd reaches a snapshotter at its socket, as proxy_plugins in its
 // configuration make one. root stands for its disk, which nobody tells.
 func proxyPlugin(name, socket, root string) plugin.Registration {
-	return plugin.Registration{Type: plugins.SnapshotPlugin, ID: name, InitFn: func(ic *plugin.InitContext) (any, error) {
-		if err := os.MkdirAll(root, 0o700); err != nil {
-			return nil, err
-		}
-		conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
-		if err != nil {
-			return nil, err
-		}
-		ic.Meta.Exports = map[string]string{"address": socket, plugins.SnapshotterRootDir: root,
-			"enable_remote_snapshot_annotations": "true"}
-		return &proxied{proxy.NewSnapshotter(snapshotsapi.NewSnapshotsClient(conn), name), conn}, nil
-	}}
+	return plugin.Registration{Type: plugins.SnapshotPlugin, ID: name,
+		InitFn: func(ic *plugin.InitContext) (any, error) {
+			if err := os.MkdirAll(root, 0o700); err != nil {
+				return nil, err
+			}
+			conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+			if err != nil {
+				return nil, err
+			}
+			ic.Meta.Exports = map[string]string{"address": socket, plugins.SnapshotterRootDir: root,
+				"enable_remote_snapshot_annotations": "true"}
+			return &proxied{proxy.NewSnapshotter(snapshotsapi.NewSnapshotsClient(conn), name), conn}, nil
+		}}
 }

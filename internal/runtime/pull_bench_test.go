@@ -6,12 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/ociimage"
 )
 
 // BenchmarkPull measures pulls from a registry on loopback: of an image of which all is there, and of 8 layers of 20 MB
@@ -65,4 +70,92 @@ func BenchmarkPull(b *testing.B) {
 		}
 		b.ReportMetric(float64(len(reg.asked))/float64(n), "requests/op")
 	})
+}
+
+// BenchmarkImport measures the import of an archive of 8 layers of 40 MB, as docker save writes it, against copying the
+// same file to the same disk.
+func BenchmarkImport(b *testing.B) {
+	if os.Geteuid() != 0 {
+		b.Skip("needs root")
+	}
+	dir, err := os.MkdirTemp("", "wherry-runtime-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := Start(b.Context(), Config{DataDir: dir, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := errors.Join(r.Close(), Purge(context.Background(), dir), os.RemoveAll(dir)); err != nil {
+			b.Error(err)
+		}
+	})
+	for kind, media := range map[string]types.MediaType{"gzip": types.OCILayer, "raw": types.OCIUncompressedLayer} {
+		path := filepath.Join(dir, kind+".tar")
+		size := writeArchive(b, path, layered(b, 8, 20<<20, media))
+		b.Run("copy/"+kind, func(b *testing.B) {
+			b.SetBytes(size)
+			for b.Loop() {
+				copyToDisk(b, path, path+".copy")
+			}
+		})
+		b.Run("import/"+kind, func(b *testing.B) {
+			b.SetBytes(size)
+			for b.Loop() {
+				f, err := os.Open(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				names, err := r.Import(b.Context(), f)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				f.Close()
+				_, err = criapi.NewImageServiceClient(r.Conn()).RemoveImage(b.Context(),
+					&criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: names[0]}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func writeArchive(b *testing.B, path string, img v1.Image) (size int64) {
+	b.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	if err := ociimage.WriteTar(f, img, "bench.test/app:1"); err != nil {
+		b.Fatal(err)
+	}
+	i, err := f.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return i.Size()
+}
+
+// copyToDisk copies a file, and has it on the disk when it returns, as an image is when it is imported.
+func copyToDisk(b *testing.B, from, to string) {
+	b.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer out.Close()
+	_, err = io.Copy(struct{ io.Writer }{out}, in)
+	if err := errors.Join(err, out.Sync()); err != nil {
+		b.Fatal(err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -179,7 +180,12 @@ func (w *countingWriter) Write(p []byte) (n int, err error) {
 func layered(tb testing.TB, n, size int, kind types.MediaType) v1.Image {
 	tb.Helper()
 	random := rand.NewChaCha8(sha256.Sum256([]byte(fmt.Sprint(tb.Name(), n)))) // no two tests have a layer in common
-	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: goruntime.GOARCH,
+		RootFS: v1.RootFS{Type: "layers"}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	img = mutate.MediaType(img, types.OCIManifestSchema1)
 	for i := range n {
 		noise := make([]byte, size)
 		_, _ = random.Read(noise)
@@ -193,7 +199,8 @@ func layered(tb testing.TB, n, size int, kind types.MediaType) v1.Image {
 		w := tar.NewWriter(&raw)
 		for f := range 20 {
 			part := data[f*len(data)/20 : (f+1)*len(data)/20]
-			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("layer%d/file%d", i, f), Mode: 0o644, Size: int64(len(part))}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("layer%d/file%d", i, f), Mode: 0o644,
+				Size: int64(len(part))}); err != nil {
 				tb.Fatal(err)
 			}
 			_, _ = w.Write(part)
@@ -224,6 +231,9 @@ func (p packed) DiffID() (v1.Hash, error) { return p.diff, nil }
 
 func pack(tb testing.TB, raw []byte, kind types.MediaType) []byte {
 	tb.Helper()
+	if kind == types.OCIUncompressedLayer {
+		return raw
+	}
 	var out bytes.Buffer
 	var w io.WriteCloser = gzip.NewWriter(&out)
 	if kind == types.OCILayerZStd {
