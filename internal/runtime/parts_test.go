@@ -24,7 +24,7 @@ func TestConfig(t *testing.T) {
 		"absolute path":         {DataDir: "data"},
 		"cannot be the data":    {DataDir: "/"},
 		"use cgroupfs or sys":   {DataDir: "/d", CgroupDriver: "cgroup"},
-		"use overlayfs, nati":  {DataDir: "/d", Snapshotter: "zfs"},
+		"use overlayfs, nati":   {DataDir: "/d", Snapshotter: "zfs"},
 		"pod network \"10.0\"":  {DataDir: "/d", PodCIDRs: []string{"10.0"}, BridgeName: "b"},
 		"1 to 15 characters":    {DataDir: "/d", PodCIDRs: []string{"10.0.0.0/24"}},
 		"bridge name \"a-very-": {DataDir: "/d", PodCIDRs: []string{"10.0.0.0/24"}, BridgeName: "a-very-long-name"},
