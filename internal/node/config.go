@@ -108,6 +108,9 @@ type Config struct {
 	// DiskMeasured, if set, is called with how many bytes are free on the disk of DataDir, at least every ten seconds.
 	// It must be quick.
 	DiskMeasured func(free int64)
+	// DropPulls, if set, gives up what image pulls that failed have left for the next ones to go on from. It is called
+	// when the disk of images needs room.
+	DropPulls func(context.Context) error
 	// Blockers, if set, names the firewall chains that may drop pods' packets. It is asked every ten seconds.
 	Blockers func() ([]string, error)
 

@@ -66,7 +66,7 @@ type evictor struct {
 func newEvictor(a *Agent) *evictor {
 	e := &evictor{a: a, cfg: a.cfg.Eviction, log: a.log, going: map[types.UID]time.Time{}, gone: make(chan struct{}, 1)}
 	e.images = imageKeeper{images: a.cfg.CRI.Images, runtime: a.cfg.CRI.Runtime, log: a.log, pulls: a.pulls,
-		seen: map[string]evict.Image{}}
+		seen: map[string]evict.Image{}, drop: a.cfg.DropPulls}
 	e.meter = pressure.Meter{Proc: "/proc", NodeFs: a.cfg.DataDir}
 	if d := a.cfg.Cgroups; d != nil && !d.Host().V2 {
 		e.meter.MemoryGroup = d.Host().Mounts["memory"]

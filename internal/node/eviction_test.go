@@ -3,6 +3,7 @@
 package node
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -98,10 +99,19 @@ func TestCollect(t *testing.T) {
 	}
 	k := &imageKeeper{images: client.Images, runtime: client.Runtime, log: slog.New(slog.DiscardHandler), pulls: pulls,
 		seen: map[string]evict.Image{old.Image.Id: {Found: time.Now().Add(-48 * time.Hour)}}}
+	dropped := 0
+	k.drop = func(context.Context) error { dropped++; return nil }
 	p := evict.ImagePolicy{High: 80, Low: 60, MaxAge: 24 * time.Hour}
 	k.collect(t.Context(), p, evict.Reading{Available: 10, Capacity: 100}, false, nil)
 	left, err := client.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
 	if err != nil || len(left.Images) != 1 || left.Images[0].Id == old.Image.Id {
 		t.Errorf("left are %v, %v", left, err)
+	}
+	if dropped != 0 {
+		t.Error("there was room enough, and what failed pulls had left went")
+	}
+	k.collect(t.Context(), p, evict.Reading{Available: 10, Capacity: 100}, true, nil)
+	if dropped != 1 {
+		t.Errorf("the disk needed room, and what failed pulls had left went %d times", dropped)
 	}
 }

@@ -41,6 +41,7 @@ type imageKeeper struct {
 	seen    map[string]evict.Image // what is remembered of each, by id
 	pulls   *pullrecord.Store      // who may use which of them
 	looked  time.Time
+	drop    func(context.Context) error // gives up what failed pulls have left; nil: they leave nothing
 }
 
 // collect looks at the images, and removes those that [evict.Images] names; all of the unused ones if now is set. fs is
@@ -65,6 +66,11 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 	}
 	fs.Available = min(fs.Available+freed, fs.Capacity)
 	out, enough := evict.Images(p, fs, now, slices.Collect(maps.Values(k.seen)), k.looked)
+	if k.drop != nil && (now || enough > 0) {
+		if err := k.drop(ctx); err != nil {
+			k.log.Warn("what failed image pulls have left cannot be removed", "err", err)
+		}
+	}
 	for _, i := range out {
 		if enough <= 0 || ctx.Err() != nil {
 			return

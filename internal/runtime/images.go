@@ -158,6 +158,9 @@ type Transfer struct {
 	Bytes, Total int64
 }
 
+// DropPulls gives up what pulls that failed have left for the next ones to go on from.
+func (r *Runtime) DropPulls(ctx context.Context) error { return r.puller.Drop(ctx) }
+
 // Transfers are all that are under way, for whichever image. What a pull that failed has left for the next is none.
 func (r *Runtime) Transfers(ctx context.Context) ([]Transfer, error) {
 	ctx = namespaces.WithNamespace(ctx, Namespace)

@@ -74,6 +74,9 @@ func (s *Server) agentConfig(ctx context.Context) (c node.Config, err error) {
 		Static: o.Static.pods(), DiskMeasured: s.parts.reserve.measured, Blockers: s.blockers(),
 		Logger: s.log.With("component", "agent"),
 	}
+	if s.parts.runtime != nil {
+		c.DropPulls = s.parts.runtime.DropPulls
+	}
 	if c.Client, err = s.client("agent"); err != nil {
 		return c, err
 	}

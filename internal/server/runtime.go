@@ -232,7 +232,7 @@ func (s *Server) startSockets(context.Context) error {
 	}
 	if s.parts.runtime != nil {
 		h.Archives = s.parts.runtime
-		h.Transfers = s.transfers
+		h.Transfers, h.DropPulls = s.transfers, s.parts.runtime.DropPulls
 	}
 	s.parts.host = &http.Server{Handler: h.Handler()}
 	s.parts.socket = spawn("socket", s.failed, func(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 )
 
@@ -98,6 +99,26 @@ func (l *lease) failed(ctx context.Context, why error) error {
 		}
 	}
 	return nil
+}
+
+// Drop gives up what failed pulls have left for the next ones, as where the disk needs room: it is gone from there when
+// this returns. Pulls that are under way keep what they have.
+func (p *Puller) Drop(ctx context.Context) error {
+	ctx = namespaces.WithNamespace(ctx, p.Namespace)
+	all, err := p.Client.LeasesService().List(ctx, fmt.Sprintf("labels.%q", leaseLabel))
+	errs := []error{err}
+	for _, one := range all {
+		ref := one.Labels[leaseLabel]
+		if !p.names.tryLock(ref) {
+			continue
+		}
+		err := p.Client.LeasesService().Delete(ctx, one, leases.SynchronousDelete)
+		p.names.Unlock(ref)
+		if err != nil && !errdefs.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // useless reports whether what a failed pull has brought should go at once: nobody wants it any more, the disk has no

@@ -80,6 +80,19 @@ func (k *keyed) Lock(ctx context.Context, key string) error {
 	}
 }
 
+// tryLock takes a name's lock if nobody has it or waits for it.
+func (k *keyed) tryLock(key string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.locks[key] != nil {
+		return false
+	}
+	l := &keyedLock{held: make(chan struct{}, 1), used: 1}
+	l.held <- struct{}{}
+	k.locks[key] = l
+	return true
+}
+
 // Unlock gives it to the next.
 func (k *keyed) Unlock(key string) {
 	k.mu.Lock()

@@ -33,6 +33,7 @@ type node struct {
 	imported string
 	breaks   bool
 	login    *registry.Login
+	dropped  int // how often what failed pulls have left was given up
 }
 
 func (n *node) Tag(_ context.Context, ref, name string) (string, error) {
@@ -104,6 +105,7 @@ func serve(t *testing.T, n *node, long bool) *Client {
 		t.Fatal(err)
 	}
 	s := &Server{Info: Info{PID: 7, URL: "https://x"}, Images: n, Containers: n, Archives: n,
+		DropPulls: func(context.Context) error { n.dropped++; return nil },
 		Pull: func(_ context.Context, ref string, login *registry.Login) error {
 			n.login = login
 			if ref == "example/web:1" {
@@ -155,6 +157,9 @@ func TestRoundTrip(t *testing.T) {
 			if l, err := c.Prune(ctx, all); err != nil || fmt.Sprint(n.removed) != want || len(l) != len(n.removed) {
 				t.Errorf("prune %v: removed %v, told %v, %v", all, n.removed, l, err)
 			}
+		}
+		if n.dropped != 2 {
+			t.Errorf("of two that pruned, %d gave up what failed pulls had left", n.dropped)
 		}
 		n.removed = nil
 		if tags, err := c.Remove(ctx, "example/web:1", true); err != nil || len(tags) != 1 || n.removed[0] != "sha256:1" {

@@ -40,6 +40,8 @@ type Server struct {
 	Pull func(ctx context.Context, ref string, login *registry.Login) error
 	// Transfers are the parts of images that are being fetched; nil if the runtime does not report them.
 	Transfers func(ctx context.Context) ([]Transfer, error)
+	// DropPulls gives up what pulls that failed have left; nil if the runtime keeps nothing of them.
+	DropPulls func(ctx context.Context) error
 	// Login keeps a login of the node at a registry, Logout forgets it.
 	Login  func(ctx context.Context, registry string, login registry.Login) (LoggedIn, error)
 	Logout func(registry string) (LoggedIn, error)

@@ -57,7 +57,7 @@ func (s *Server) tag(r *http.Request) (any, error) {
 	return []string{full}, nil
 }
 
-// prune removes the images that no container needs: those without a name, or all.
+// prune removes the images that no container needs: those without a name, or all; and what pulls that failed have left.
 func (s *Server) prune(r *http.Request) (any, error) {
 	list, err := s.Images.ListImages(r.Context(), &runtimeapi.ListImagesRequest{})
 	if err != nil {
@@ -69,6 +69,9 @@ func (s *Server) prune(r *http.Request) (any, error) {
 	}
 	removed := []Image{}
 	var errs []error
+	if s.DropPulls != nil {
+		errs = append(errs, s.DropPulls(r.Context()))
+	}
 	for _, i := range list.Images {
 		if i.Pinned || builtIn(i) || len(i.RepoTags) > 0 && r.FormValue("all") != "true" ||
 			len(usersOf(i, containers)) > 0 {
