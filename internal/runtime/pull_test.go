@@ -313,7 +313,7 @@ func TestPullIsNotKept(t *testing.T) {
 	}
 }
 
-// TestHangingLayers proves RS-05: a registry that hangs in the middle of layers, however many, holds up no other registry's pull.
+// TestHangingLayers proves RS-05: a registry that hangs in the middle of layers, however many, holds up no other registry's pull. (ATTACK B16)
 func TestHangingLayers(t *testing.T) {
 	r := start(t, dataFolder(t))
 	bad, good := serveImage(t, layered(t, 5, 1<<20, types.OCILayer)), serveImage(t, layered(t, 4, 1<<20, types.OCILayer))

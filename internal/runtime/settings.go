@@ -42,8 +42,8 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			"pinned_images":                map[string]any{"sandbox": f.pauseImage, "toolbox": toolboxRef},
 			"registry":                     map[string]any{"config_path": c.HostsDir},
 			"discard_unpacked_layers":      false, // export needs the layers
-			// Without use_local_image_pull only layers have a deadline; a registry that hangs before them is waited for
-			// without end.
+			// Pulls are package pull's. This is for what the plug-in might pull by itself: without use_local_image_pull
+			// only layers have a deadline, and a registry that hangs before them is waited for without end.
 			"use_local_image_pull":        true,
 			"image_pull_progress_timeout": c.PullProgress.String(),
 			"stats_collect_period":        60, // s; it walks every container's writable layer
