@@ -53,6 +53,8 @@ func giveWay(n syntax.Node) {
 			n.Do = spaced(n.Do, true)
 		case *syntax.CaseItem:
 			n.Stmts = spaced(n.Stmts, true)
+		case *syntax.Stmt:
+			later(n)
 		case *syntax.BinaryCmd:
 			if !joins(n) {
 				n.X = firstPart(n.X)
@@ -120,6 +122,31 @@ func lastPart(st *syntax.Stmt) {
 	if call, ok := st.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && !isMarked(st, "last") {
 		st.Redirs = append(st.Redirs, scope("last", "")) // behind the others, which would hide it from the call
 	}
+}
+
+// later marks a command in which something is substituted: a signal that came meanwhile has its trap run when the command
+// has ended, as in other shells, and not where the command's output goes. What exec redirects would keep the mark.
+func later(st *syntax.Stmt) {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || isMarked(st, "last") || isMarked(st, "late") || !substitutes(st) {
+		return
+	}
+	if slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return w.Lit() == "exec" }) {
+		return
+	}
+	st.Redirs = append(st.Redirs, scope("late", "")) // behind the others, which would hide it from the call
+}
+
+// substitutes tells whether a command's words or redirections have substitutions.
+func substitutes(st *syntax.Stmt) (found bool) {
+	syntax.Walk(st, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // spaced is a list with the command that does nothing where it is needed. Before the first statement of a subshell it

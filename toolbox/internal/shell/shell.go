@@ -318,7 +318,7 @@ func (s *session) between(hc interp.HandlerContext, args []string) []string {
 			return exitSubshell(hc, []string{"exit", strconv.Itoa(128 + int(sig))})
 		}
 	}
-	if callsLast(hc) {
+	if callsLast(hc) || len(args) == 1 && args[0] == "exec" { // what that redirects stays so if it is called itself
 		return nil
 	}
 	code := s.traps.take(below(hc))

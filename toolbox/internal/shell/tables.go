@@ -113,6 +113,7 @@ const mark = "\x01"
 //	own   N      what is in the command has a table of its own; N is a pipeline's number, if the command is a part of it that is not the last
 //	keep  N      the table is as it was when the command has ended: the last part of pipeline N, which the shell runs itself
 //	last         the command is the last part of a pipeline: no trap is run when it is called
+//	late         no trap is run when the command is called: one may have become due by what is substituted in it
 func marked(verb, number, op string) string { return mark + verb + mark + number + mark + op }
 
 // begin begins a redirection with a mark. It leaves standard output as it is, but for its end.
@@ -136,7 +137,7 @@ func (d *descriptors) begin(ctx context.Context, path string) (io.ReadWriteClose
 		err = d.own(hc, out, number)
 	case "keep":
 		err = d.keep(ctx, hc, out, number)
-	case "last":
+	case "last", "late":
 		out.end = func() {}
 		out.last.Store(true)
 	}
@@ -248,8 +249,8 @@ func enter(hc interp.HandlerContext) string {
 	return code
 }
 
-// callsLast tells, once, whether the command that is called is the last part of a pipeline. What it calls itself is
-// not.
+// callsLast tells, once, whether the command that is called is the last part of a pipeline, or one with substitutions.
+// What it calls itself is not.
 func callsLast(hc interp.HandlerContext) bool {
 	out, ok := hc.Stdout.(*stream)
 	return ok && out.last.CompareAndSwap(true, false)
@@ -261,7 +262,7 @@ type stream struct {
 	to     io.Writer
 	table  string // of the subshell whose output it is
 	end    func()
-	last   atomic.Bool // its command, the last part of a pipeline, has not been called yet
+	last   atomic.Bool // its command, before which no trap is run, has not been called yet
 	pipe   *os.File    // once a file was needed where there was none
 	copied chan struct{}
 }
