@@ -24,22 +24,22 @@ const inner = "shell:"
 
 // inner runs a command of the shell's own.
 func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name string, args []string) error {
-	code := 0
+	code, err := 0, error(nil)
 	switch name {
 	case "jobs":
-		code = unlocked(hc, args, s.showJobs)
+		code, err = s.unlocked(hc, args, s.showJobs)
 	case "fg":
 		code = s.foreground(hc, args)
 	case "bg":
-		code = unlocked(hc, args, s.background)
+		code, err = s.unlocked(hc, args, s.background)
 	case "wait":
-		code = unlocked(hc, args, func(hc interp.HandlerContext, args []string) int { return s.wait(ctx, hc, args) })
+		code, err = s.unlocked(hc, args, func(hc interp.HandlerContext, args []string) int { return s.wait(ctx, hc, args) })
 	case "disown":
-		code = unlocked(hc, args, s.disown)
+		code, err = s.unlocked(hc, args, s.disown)
 	case "kill":
-		code = unlocked(hc, args, s.kill)
+		code, err = s.unlocked(hc, args, s.kill)
 	case "history":
-		code = s.showHistory(hc, args)
+		code, err = s.unlocked(hc, args, s.showHistory)
 	case "descriptor":
 		code = s.files.set(ctx, args)
 	case "status": // one given, or that of the command before it
@@ -47,9 +47,17 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 			code, _ = strconv.Atoi(args[0]) // written by the shell itself
 		}
 	case "echo", "printf":
-		code = s.print(hc, name, args)
+		code, err = s.print(hc, name, args)
+	case "piped":
+		s.traps.pipeOver()
+		code = hc.LastExitStatus
+	case "broken": // what it stands for would have written there
+		return s.brokenPipe(ctx, hc, args[0])
 	case "become":
 		return s.become(ctx, hc, args)
+	}
+	if errors.Is(err, unix.EPIPE) {
+		return s.brokenPipe(ctx, hc, name)
 	}
 	if code == 0 {
 		return nil
@@ -59,14 +67,13 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 
 // unlocked runs a command that has the lock while it runs, and prints what it has to say when it has given it back: who
 // reads that, as another part of the pipeline, may have to start a program first.
-func unlocked(hc interp.HandlerContext, args []string, run func(interp.HandlerContext, []string) int) int {
+func (s *session) unlocked(hc interp.HandlerContext, args []string,
+	run func(interp.HandlerContext, []string) int) (int, error) {
 	var out, errs bytes.Buffer
 	to, errsTo := hc.Stdout, hc.Stderr
 	hc.Stdout, hc.Stderr = &out, &errs
 	code := run(hc, args)
-	_, _ = errsTo.Write(errs.Bytes())
-	_, _ = to.Write(out.Bytes())
-	return code
+	return code, errors.Join(s.put(errsTo, errs.Bytes()), s.put(to, out.Bytes()))
 }
 
 // line describes a job as jobs does. The lock is held.
@@ -235,14 +242,15 @@ func (j *jobs) resume(b *job) {
 func (s *session) foreground(hc interp.HandlerContext, args []string) int {
 	j := s.jobs
 	var b *job
-	if unlocked(hc, args, func(hc interp.HandlerContext, args []string) int {
+	_, _ = s.unlocked(hc, args, func(hc interp.HandlerContext, args []string) int {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if b = s.pick(hc, "fg", args); b != nil {
 			fmt.Fprintln(hc.Stdout, b.text)
 		}
 		return 0
-	}); b == nil {
+	})
+	if b == nil {
 		return 1
 	}
 	j.mu.Lock()

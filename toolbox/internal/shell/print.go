@@ -17,11 +17,10 @@ import (
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
-// printCommand runs echo or printf. These are not the interpreter's: that one knows no %x, %f or precision, and no
+// printed is what echo or printf prints. These are not the interpreter's: that one knows no %x, %f or precision, and no
 // bytes that are not UTF-8.
-func printCommand(out, errs io.Writer, name string, args []string) int {
+func printed(errs io.Writer, name string, args []string) (text []byte, code int) {
 	var b bytes.Buffer
-	code := 0
 	switch name {
 	case "echo":
 		echo(&b, args)
@@ -29,15 +28,7 @@ func printCommand(out, errs io.Writer, name string, args []string) int {
 		p := printer{out: &b, errs: errs}
 		code = p.run(args)
 	}
-	_, err := out.Write(b.Bytes())
-	if errors.Is(err, unix.EPIPE) {
-		return 128 + int(unix.SIGPIPE) // of which another shell's echo would have died, without a word
-	}
-	if err != nil {
-		fmt.Fprintf(errs, "%s: %v\n", name, err)
-		return 1
-	}
-	return code
+	return b.Bytes(), code
 }
 
 // printApplet is echo or printf as a program.
@@ -45,19 +36,27 @@ func printApplet(c *applet.Call) error {
 	if len(c.Args) == 1 && c.Args[0] == "--help" {
 		return c.Parse(0, 0)
 	}
-	if code := printCommand(c.Out, c.Err, c.Name, c.Args); code != 0 {
-		return applet.Exit(code)
+	text, code := printed(c.Err, c.Name, c.Args)
+	if _, err := c.Out.Write(text); err != nil || code == 0 {
+		return err
 	}
-	return nil
+	return applet.Exit(code)
+}
+
+// print is echo or printf of the shell. It fails with EPIPE only: anything else it says itself.
+func (s *session) print(hc interp.HandlerContext, name string, args []string) (int, error) {
+	text, code := printed(hc.Stderr, name, args)
+	err := s.put(hc.Stdout, text)
+	if err == nil || errors.Is(err, unix.EPIPE) {
+		return code, err
+	}
+	fmt.Fprintf(hc.Stderr, "%s: %v\n", name, err)
+	return 1, nil
 }
 
 // printing tells which of the shell's commands are this file's. printf -v, which sets a variable, is the interpreter's.
 func printing(args []string) bool {
 	return args[0] == "echo" || args[0] == "printf" && (len(args) < 2 || args[1] != "-v")
-}
-
-func (s *session) print(hc interp.HandlerContext, name string, args []string) int {
-	return printCommand(hc.Stdout, hc.Stderr, name, args)
 }
 
 func echo(b *bytes.Buffer, args []string) {

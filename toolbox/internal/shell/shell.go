@@ -57,6 +57,7 @@ type session struct {
 	interactive chan os.Signal // the signals of a shell on a terminal; nil otherwise
 	asked       chan os.Signal // SIGTSTP of a shell without job control (stopInOrder); nil otherwise
 	ending      chan os.Signal // SIGTERM and SIGHUP, where the shell takes what it leaves with it
+	parting     func()         // takes that with it; nil where there is none to take
 	past        *[]string      // what was typed
 	warned      bool           // of stopped jobs
 }
@@ -130,7 +131,8 @@ func sh(c *applet.Call, known func(string) bool) error {
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
-	defer s.guard()()
+	s.parting = s.guard()
+	defer s.parting()
 	switch {
 	case *command || len(c.Args) > 0 && !*stdin:
 		s.stopInOrder()
@@ -255,8 +257,14 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	if _, ok := s.runner.Funcs[args[0]]; ok {
 		return args, nil
 	}
+	if args[0] == "command" && len(args) > 1 && printing(args[1:]) {
+		args = args[1:]
+	}
 	if printing(args) {
 		return append([]string{inner + args[0]}, args[1:]...), nil
+	}
+	if prints(args) && unread(hc.Stdout) {
+		return []string{inner + "broken", args[0]}, nil
 	}
 	switch args[0] {
 	case "help":

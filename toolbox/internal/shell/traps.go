@@ -31,6 +31,7 @@ type traps struct {
 	bell    chan os.Signal // says that something came
 	wake    func()         // ends a wait
 	begun   bool           // signals are collected
+	piped   bool           // the trap of SIGPIPE is run: what it writes to such a pipe does not make it due again
 }
 
 func newTraps(wake func()) *traps {
@@ -43,11 +44,20 @@ func (t *traps) first(below bool) syscall.Signal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, sig := range t.pending {
-		if !below || t.below[sig] {
+		if t.concerns(sig, below) {
 			return sig
 		}
 	}
 	return 0
+}
+
+// concerns tells whether a subshell, or the shell itself, runs the trap of a signal. SIGPIPE is only for whoever has
+// written. The caller holds mu.
+func (t *traps) concerns(sig syscall.Signal, below bool) bool {
+	if sig == unix.SIGPIPE {
+		return t.below[sig] == below
+	}
+	return !below || t.below[sig]
 }
 
 // has tells whether there is a trap for a signal.
@@ -66,10 +76,14 @@ func (t *traps) take(below bool) string {
 	t.look()
 	var b strings.Builder
 	t.pending = slices.DeleteFunc(t.pending, func(sig syscall.Signal) bool {
-		if below && !t.below[sig] {
+		if !t.concerns(sig, below) {
 			return false
 		}
 		b.WriteString(t.code[sig] + "\n")
+		if sig == unix.SIGPIPE {
+			t.piped = true
+			b.WriteString(inner + "piped\n")
+		}
 		return true
 	})
 	return b.String()
@@ -94,7 +108,7 @@ func (t *traps) waiting(below bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.look()
-	return slices.ContainsFunc(t.pending, func(sig syscall.Signal) bool { return !below || t.below[sig] })
+	return slices.ContainsFunc(t.pending, func(sig syscall.Signal) bool { return t.concerns(sig, below) })
 }
 
 // look notes what has come up to now. The caller holds mu.
@@ -228,6 +242,10 @@ func (s *session) setTrap(sig syscall.Signal, action string, below bool) {
 		go t.collect()
 	}
 	t.below[sig] = below
+	if sig == unix.SIGPIPE { // what another subshell has left, which has ended
+		t.piped = false
+		t.pending = slices.DeleteFunc(t.pending, func(sig syscall.Signal) bool { return sig == unix.SIGPIPE })
+	}
 	switch action {
 	case "-":
 		delete(t.code, sig)
