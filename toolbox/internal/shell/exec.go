@@ -41,6 +41,7 @@ func (s *session) exec(ctx context.Context, args []string) error {
 		return s.unstartable(ctx, hc, path, args, err)
 	}
 	now, status := s.jobs.await(p)
+	s.traps.settle()
 	if now == stopped {
 		return interp.ExitStatus(128 + uint8(status.StopSignal()))
 	}

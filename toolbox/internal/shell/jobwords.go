@@ -34,6 +34,7 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 		code, err = s.unlocked(hc, args, s.background)
 	case "wait":
 		code, err = s.unlocked(hc, args, func(hc interp.HandlerContext, args []string) int { return s.wait(ctx, hc, args) })
+		s.traps.settle()
 	case "disown":
 		code, err = s.unlocked(hc, args, s.disown)
 	case "kill":

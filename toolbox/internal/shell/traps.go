@@ -8,12 +8,12 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
@@ -119,46 +119,10 @@ func (t *traps) look() {
 	}
 }
 
-// maxUnderWay is how often a signal on its way is looked for again: it is there at once, unless it is blocked.
-const maxUnderWay = 1000
-
 // deliver returns when the signals that the kernel has for this process are in the channels.
 func (t *traps) deliver() {
-	for range maxUnderWay {
-		if !t.underWay() {
-			break
-		}
-		runtime.Gosched()
-	}
-	for sig, code := range t.code {
-		// it is caught already: nothing changes but that Stop returns once all that came before is handed on
-		if code != "" {
-			more := make(chan os.Signal, 1)
-			signal.Notify(more, sig)
-			signal.Stop(more)
-			return
-		}
-	}
-}
-
-// underWay tells whether the kernel has a signal with a trap that no thread has taken yet.
-func (t *traps) underWay() bool {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(text), "\nShdPnd:")
-	word, _, _ := strings.Cut(rest, "\n")
-	set, err := strconv.ParseUint(strings.TrimSpace(word), 16, 64)
-	if err != nil {
-		return false
-	}
-	for sig := range t.code {
-		if set&(1<<(sig-1)) != 0 {
-			return true
-		}
-	}
-	return false
+	t.arrive(time.Now().Add(patience))
+	t.handOn()
 }
 
 // gather notes what has come. The caller holds mu.
