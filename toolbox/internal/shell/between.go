@@ -124,8 +124,9 @@ func lastPart(st *syntax.Stmt) {
 	}
 }
 
-// later marks a command in which something is substituted: a signal that came meanwhile has its trap run when the command
-// has ended, as in other shells, and not where the command's output goes. What exec redirects would keep the mark.
+// later marks a command in which something is substituted: a signal that came meanwhile has its trap run when the
+// command has ended, as in other shells, and not where the command's output goes. What exec redirects would keep the
+// mark.
 func later(st *syntax.Stmt) {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || isMarked(st, "last") || isMarked(st, "late") || !substitutes(st) {

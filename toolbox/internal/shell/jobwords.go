@@ -33,7 +33,8 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 	case "bg":
 		code, err = s.unlocked(hc, args, s.background)
 	case "wait":
-		code, err = s.unlocked(hc, args, func(hc interp.HandlerContext, args []string) int { return s.wait(ctx, hc, args) })
+		wait := func(hc interp.HandlerContext, args []string) int { return s.wait(ctx, hc, args) }
+		code, err = s.unlocked(hc, args, wait)
 		s.traps.settle()
 	case "disown":
 		code, err = s.unlocked(hc, args, s.disown)

@@ -19,9 +19,9 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// Who writes to a pipe that nobody reads is sent SIGPIPE. In other shells a subshell is a process, which ends by it. Here
-// it is a part of this one: so what the shell's commands print is written without the signal, and what it would have done
-// is done to the subshell alone.
+// Who writes to a pipe that nobody reads is sent SIGPIPE. In other shells a subshell is a process, which ends by it.
+// Here it is a part of this one: so what the shell's commands print is written without the signal, and what it would
+// have done is done to the subshell alone.
 
 // put writes what a command of the shell prints. It fails with EPIPE where nobody reads, and no signal comes with it.
 func (s *session) put(w io.Writer, text []byte) error {
@@ -135,8 +135,8 @@ func (s *session) dieOfPipe() {
 	os.Exit(128 + int(unix.SIGPIPE)) // the first process of a PID namespace does not die of it
 }
 
-// prints tells whether a command prints that does so without put: one of the interpreter's, of call's, or one that other
-// shells have themselves. It is looked at before whether anybody reads.
+// prints tells whether a command prints that does so without put: one of the interpreter's, of call's, or one that
+// other shells have themselves. It is looked at before whether anybody reads.
 func prints(args []string) bool {
 	switch args[0] {
 	case "alias", "dirs", "help", "popd", "pushd", "pwd", "times", "type", "ulimit":
