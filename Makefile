@@ -166,7 +166,7 @@ test-servers: helpers
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
-	CGO_ENABLED=1 tools/gotest.sh -race -short $(RACE)
+	CGO_ENABLED=1 tools/gotest.sh -race -short -timeout 30m $(RACE)
 
 .PHONY: test-simulate
 test-simulate: helpers ## 200 (WORLDS) simulated worlds: servers that die, an etcd and a runtime that fail; every 7th (TWICE) is run twice and must be the same

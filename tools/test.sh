@@ -59,8 +59,8 @@ tests() {
 storms() {
 	step storm tools/e2e.sh ./test/chaos
 	step failpoints tools/e2e.sh ./test/failpoints
-	step servers make $built test-servers # one package after another, each with servers in it: most of the time they wait
 	step race make $built test-race
+	step servers make $built test-servers # one package after another, each with servers in it: most of the time they wait
 }
 
 checks() {
