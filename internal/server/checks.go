@@ -69,13 +69,18 @@ func enough(dir string, free int64, before bool) error {
 		Do: "free some space or choose another --data-dir"}
 }
 
-// AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error. The disk
-// notifies nobody when room comes; it is asked every second.
+// AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error: at once if
+// the reserve is there, which the next start is to have, as what fills the disk may be pods that only it can evict. The
+// disk notifies nobody when room comes; it is asked every second.
 func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for logged := false; ; logged = true {
 		free, err := freeBytes(dataDir)
+		if err == nil && free < startFree {
+			newReserve(dataDir, log).measured(free)
+			free, err = freeBytes(dataDir)
+		}
 		if err != nil {
 			return folderRefusal(dataDir, err)
 		}
