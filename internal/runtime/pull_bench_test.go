@@ -19,9 +19,9 @@ import (
 	"github.com/wherryproject/wherry/internal/ociimage"
 )
 
-// BenchmarkPull measures pulls from a registry on loopback: of an image of which all is there, and of 8 layers of 20 MB
-// from one that gives each connection 25 MB/s, or all it can.
-func BenchmarkPull(b *testing.B) {
+// measured is a runtime that is purged at the end of a benchmark, and its data folder.
+func measured(b *testing.B) (*Runtime, string) {
+	b.Helper()
 	if os.Geteuid() != 0 {
 		b.Skip("needs root")
 	}
@@ -38,6 +38,13 @@ func BenchmarkPull(b *testing.B) {
 			b.Error(err)
 		}
 	})
+	return r, dir
+}
+
+// BenchmarkPull measures pulls from a registry on loopback: of an image of which all is there, and of 8 layers of 20 MB
+// from one that gives each connection 25 MB/s, or all it can.
+func BenchmarkPull(b *testing.B) {
+	r, _ := measured(b)
 	images := criapi.NewImageServiceClient(r.Conn())
 	reg := serveImage(b, layered(b, 8, 20<<20, types.OCILayer))
 	spec := &criapi.ImageSpec{Image: reg.ref()}
@@ -75,22 +82,7 @@ func BenchmarkPull(b *testing.B) {
 // BenchmarkImport measures the import of an archive of 8 layers of 40 MB, as docker save writes it, against copying the
 // same file to the same disk.
 func BenchmarkImport(b *testing.B) {
-	if os.Geteuid() != 0 {
-		b.Skip("needs root")
-	}
-	dir, err := os.MkdirTemp("", "wherry-runtime-")
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := Start(b.Context(), Config{DataDir: dir, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := errors.Join(r.Close(), Purge(context.Background(), dir), os.RemoveAll(dir)); err != nil {
-			b.Error(err)
-		}
-	})
+	r, dir := measured(b)
 	for kind, media := range map[string]types.MediaType{"gzip": types.OCILayer, "raw": types.OCIUncompressedLayer} {
 		path := filepath.Join(dir, kind+".tar")
 		size := writeArchive(b, path, layered(b, 8, 20<<20, media))

@@ -60,7 +60,8 @@ func removeStale(ctx context.Context, wherry string) error {
 		if pid, ok := readPID(filepath.Join(dir, serverFile)); ok && running(pid, data) {
 			errs = append(errs, end(ctx, pid))
 		}
-		errs = append(errs, killWith("--data-dir "+data+" ")) // one that was started since its number was written down
+		// One may have been started since a number was written down.
+		errs = append(errs, killWith("--data-dir "+data+" "))
 		if _, err := os.Stat(filepath.Join(data, "version")); err == nil { // else no server ever ran on it
 			if out, err := exec.CommandContext(ctx, wherry, "purge", "--yes", "--runtime-gone",
 				"--data-dir", data).CombinedOutput(); err != nil {

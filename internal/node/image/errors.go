@@ -115,6 +115,12 @@ func (f fault) connection(e *Error) bool {
 	case f.has("x509:", "tls:", "certificate"):
 		e.Message = fmt.Sprintf("%s shows a certificate this node does not trust: %s (if it is signed by a CA of your own, write server = \"https://%s\" and ca = \"ca.crt\" into %s/hosts.toml in the registry hosts folder, <data-dir>/registries, and put the CA's certificate next to it)",
 			f.from, tail(f.text, "x509:", "tls:"), f.ref.Registry, f.ref.Registry)
+	case f.has("unexpected eof", "short read"):
+		e.Message = fmt.Sprintf("%s broke the connection off while image %s was pulled: the next pull fetches what is missing; if it happens again, check the registry and the network", f.from, f.ref.Given)
+		e.Err = errors.Join(errNetwork, f.err)
+	case f.has("unexpected commit digest"):
+		e.Message = fmt.Sprintf("what %s sent for image %s is not what its digest says: it, or what is between, damages layers; push the image anew (%s)",
+			f.from, f.ref.Given, tail(f.text, "unexpected commit digest"))
 	case f.has("connection refused", "no such host", "i/o timeout", "no route to host", "network is unreachable",
 		"connection reset", "tls handshake timeout", "temporary failure in name resolution", "server misbehaving",
 		"connection timed out"):
