@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -77,6 +78,11 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 		return err
 	}
 	manager := os.Getenv(notifySocket) // the server takes it out of the environment
+	vain, err := startsInVain()
+	if err != nil {
+		return err
+	}
+	opts.Again = vain >= 0
 	opts.Flags = configz.Flags(logs.All)
 	opts.Inspector, opts.Resolver = cmdline.Inspector(), resolverCommand()
 	s, err := server.New(opts, log)
@@ -92,10 +98,13 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
 		log.Warn("starting again, as the store could not go on", "err", again.Err)
-		if server.AwaitRoom(ctx, opts.DataDir, log) != nil {
+		if vain++; !again.Vain {
+			vain = 0
+		}
+		if server.AwaitRoom(ctx, opts.DataDir, vain, log) != nil {
 			return again
 		}
-		return startAgain(manager, withoutOnce(os.Args), again) // a server that was not ready does not ask for this
+		return startAgain(manager, vain, withoutOnce(os.Args), again)
 	}
 	ended(err)
 	return err
@@ -104,8 +113,25 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 // notifySocket is the variable in which systemd gives the socket that is notified of the server's state.
 const notifySocket = "NOTIFY_SOCKET"
 
+// inVain is the variable in which a server that takes its own place is told how many starts before it were in vain.
+const inVain = "WHERRY_STARTS_IN_VAIN"
+
+// startsInVain takes that out of the environment: -1 for a server that was not started by itself.
+func startsInVain() (int, error) {
+	text, is := os.LookupEnv(inVain)
+	if !is {
+		return -1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return -1, fmt.Errorf("%s: %q is not a number of starts: unset it", inVain, text)
+	}
+	return n, os.Unsetenv(inVain)
+}
+
 // startAgain executes this program in place of itself: to a service manager it is the same process.
-func startAgain(manager string, args []string, why error) error {
+func startAgain(manager string, vain int, args []string, why error) error {
+	why = errors.Join(why, os.Setenv(inVain, strconv.Itoa(vain)))
 	if manager != "" {
 		why = errors.Join(why, os.Setenv(notifySocket, manager))
 	}

@@ -115,21 +115,13 @@ func storeRefusal(err error) error {
 	return err
 }
 
-// AgainError says that the server has to be started again, in a new process, as its store could not go on: etcd leaves
-// its files locked when it gives up. Pods go on running meanwhile.
-type AgainError struct{ Err error }
-
-func (e *AgainError) Error() string { return e.Err.Error() }
-
-func (e *AgainError) Unwrap() error { return e.Err }
-
 // storeFailed ends the server, at once: whatever is under way waits for the store. One that was ready and whose disk is
 // full can go on after another start, which takes up the reserve and evicts what fills the disk.
 func (s *Server) storeFailed(err error) {
 	s.storeGone.Store(true)
 	again := errors.Is(err, store.ErrDiskFull) && closed(s.ready)
 	if err = storeRefusal(err); again {
-		err = &AgainError{err}
+		err = &AgainError{Err: err}
 	}
 	s.giveUp(err)
 	select {

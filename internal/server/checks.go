@@ -71,11 +71,20 @@ func enough(dir string, free int64, before bool) error {
 
 // AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error: at once if
 // the reserve is there, which the next start is to have, as what fills the disk may be pods that only it can evict. The
-// disk notifies nobody when room comes; it is asked every second.
-func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
+// disk notifies nobody when room comes; it is asked every second. Of starts that ended since the disk had too little
+// room for them there were vain; the next one has to wait, as what they lacked is not known.
+func AwaitRoom(ctx context.Context, dataDir string, vain int, log *slog.Logger) error {
+	if vain > 0 {
+		log.Warn("waiting until there is room on the disk; pods keep running in the meantime", "starts", vain)
+		select {
+		case <-time.After(vainPause(vain)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for logged := false; ; logged = true {
+	for logged := vain > 0; ; logged = true {
 		free, err := freeBytes(dataDir)
 		if err == nil && free < startFree {
 			newReserve(dataDir, log).measured(free)
@@ -98,6 +107,10 @@ func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 		}
 	}
 }
+
+// vainPause is how long to wait after so many starts in vain: the time that one takes, and longer when the disk stays
+// full. (Pure.)
+func vainPause(vain int) time.Duration { return time.Duration(min(vain, 10)) * time.Second }
 
 // checkAuthority refuses to start with a CA that nobody can trust at this time: everything would run, and nobody could
 // connect. A folder without a CA is given one later; what else may be wrong with it is reported then.

@@ -43,6 +43,7 @@ const minSigning = 10 * time.Minute
 // Options say what server is wanted. Defaults fills what may be left empty.
 type Options struct {
 	DataDir       string // absolute; holds everything
+	Again         bool   // this process takes the place of one whose disk was full; so a full disk is waited for
 	BindAddress   string // IP the API listens on
 	SecurePort    int    // of the API; 0 = any free one
 	ExtraSANs     []string

@@ -93,7 +93,9 @@ func (s *Server) Run(ctx context.Context) error {
 	s.giveUp = giveUp
 	err = g.start(starting)
 	s.refused.Store(err != nil)
-	if err == nil {
+	if err != nil {
+		err = startedInVain(err, s.opts.Again)
+	} else {
 		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took",
 			time.Since(began).Round(time.Millisecond))
 		if nerr := manager.send("READY=1"); nerr != nil {

@@ -192,7 +192,8 @@ func (k *keeper) warn(f facts) {
 	k.log.Info("the store has room again", "bytes", f.inUse, "quota", f.quota)
 }
 
-// takeAhead has the file hold disk beyond its end. Where that cannot be had, the file does without.
+// takeAhead has the file hold disk beyond its end. Where that cannot be had, the file does without, and is given more
+// when there is more.
 func (k *keeper) takeAhead(f facts) {
 	if f.size == k.held {
 		return
@@ -202,11 +203,21 @@ func (k *keeper) takeAhead(f facts) {
 		return
 	}
 	defer file.Close()
-	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, f.size+ahead); err != nil {
+	var has unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &has); err != nil {
+		return
+	}
+	upTo := f.holdUpTo(has.Blocks * 512)
+	if upTo == 0 {
+		return
+	}
+	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, upTo); err != nil {
 		k.log.Debug("no disk can be taken ahead for the store", "err", err)
 		return
 	}
-	k.held = f.size
+	if upTo == f.size+ahead {
+		k.held = f.size
+	}
 }
 
 func (k *keeper) file() string { return inspect.DatabaseFile(k.dir) }

@@ -29,6 +29,9 @@ const (
 	// full disk there is room for what must be written until the disk has been cleared. Etcd lays out its log ahead
 	// too, by 64 MiB.
 	ahead = 32 << 20
+	// leaveOthers is what taking it leaves of the disk: an attempt to take more than there is takes all of it, for a
+	// moment or for good, and who wants to write meanwhile is told that the disk is full.
+	leaveOthers = 16 << 20
 	// lowDisk is the free space below which only what must be written is.
 	lowDisk = 48 << 20
 )
@@ -92,6 +95,16 @@ func (f facts) compactTo(marks []mark) int64 {
 func (f facts) rewrite() bool {
 	near := f.alarm || f.size >= f.quota+(f.hard-f.quota)/2
 	return near && f.size-f.inUse >= f.size/8 && f.inUse+spareOfHard <= f.hard && f.diskFree >= f.inUse+spareOfDisk
+}
+
+// holdUpTo is the length for which the file, which holds as much of the disk now, is to hold it: 0 if there is nothing
+// to be taken.
+func (f facts) holdUpTo(holds int64) int64 {
+	upTo := min(f.size+ahead, holds+max(0, f.diskFree-leaveOthers))
+	if upTo <= holds && f.size+ahead > holds {
+		return 0
+	}
+	return upTo
 }
 
 // disarm reports whether etcd's alarm can be lifted.

@@ -222,3 +222,21 @@ func TestFullDiskTakesWrites(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldUpTo: RS-02 the store takes disk ahead where there is plenty, what others leave where there is little, and nothing of the last room.
+func TestHoldUpTo(t *testing.T) {
+	const mib = 1 << 20
+	for name, c := range map[string]struct{ size, holds, free, want int64 }{
+		"plenty":                     {10 * mib, 10 * mib, 1000 * mib, 42 * mib},
+		"held already":               {10 * mib, 42 * mib, 0, 42 * mib},
+		"more is held than is asked": {10 * mib, 60 * mib, 1000 * mib, 42 * mib},
+		"just enough":                {10 * mib, 10 * mib, 48 * mib, 42 * mib},
+		"little":                     {10 * mib, 10 * mib, 20 * mib, 14 * mib},
+		"the last room":              {10 * mib, 10 * mib, 16 * mib, 0},
+		"none":                       {10 * mib, 10 * mib, 0, 0},
+	} {
+		if got := (facts{size: c.size, diskFree: c.free}).holdUpTo(c.holds); got != c.want {
+			t.Errorf("%s: %d MiB, want %d", name, got/mib, c.want/mib)
+		}
+	}
+}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/wherryproject/wherry/internal/check/guides"
 )
 
 // someone is who types the guides: nobody, in the machine's terms.
@@ -163,7 +165,7 @@ func (d *desk) sits(t *testing.T) {
 // does does what a step says.
 func (d *desk) does(t *testing.T, s guideStep, command string) {
 	t.Helper()
-	if s.kind == notTyped {
+	if s.kind == guides.NotTyped {
 		return
 	}
 	if s.needs != "" && !d.has[s.needs] {
@@ -172,12 +174,12 @@ func (d *desk) does(t *testing.T, s guideStep, command string) {
 	}
 	command = strings.NewReplacer(d.words...).Replace(command)
 	switch s.kind {
-	case stands:
+	case guides.Stands:
 		old, now, _ := strings.Cut(s.run, " ")
 		d.words = append([]string{old, now}, d.words...)
-	case lasts, scriptLasts:
+	case guides.Lasts, guides.ScriptLasts:
 		d.begins(t, s, command)
-	case interrupts:
+	case guides.Interrupts:
 		signal := syscall.SIGINT
 		if s.run == "TERM" { // a shell's background ignores the other
 			signal = syscall.SIGTERM
@@ -185,7 +187,7 @@ func (d *desk) does(t *testing.T, s guideStep, command string) {
 		code, _ := strconv.Atoi(s.run) // the other words are none
 		out := d.interrupt(t, signal, code)
 		d.printed(t, s, "it", out)
-	case atTerminal:
+	case guides.AtTerminal:
 		d.answers(t, s, command)
 	default:
 		d.types(t, s, command)
@@ -194,7 +196,7 @@ func (d *desk) does(t *testing.T, s guideStep, command string) {
 
 // leaves leaves a step out, which is a test that was skipped: what is not tried is to be seen where all else passes.
 func (d *desk) leaves(t *testing.T, s guideStep, command string) {
-	why := fmt.Sprintf("guides.txt, line %d: not typed, for %s is not here: %s", s.line, s.needs, firstLine(command))
+	why := fmt.Sprintf("guides.txt, line %d: not typed, for %s is not here: %s", s.line, s.needs, guides.FirstLine(command))
 	fmt.Fprintln(os.Stderr, "e2e: skipped:", why)
 	t.Run("line "+strconv.Itoa(s.line), func(t *testing.T) { t.Skip(why) })
 }
@@ -204,7 +206,7 @@ func (d *desk) command(ctx context.Context, s guideStep, command string) *exec.C
 	script := strings.Join(append(slices.Clone(d.exports), command), "\n")
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = d.dir, slices.Clone(d.env), 5*time.Second
-	if s.kind == ofScript || s.kind == scriptLasts {
+	if s.kind == guides.OfScript || s.kind == guides.ScriptLasts {
 		cmd.Env = append(cmd.Env, "AS_ROOT=1", "HOME="+d.root)
 	}
 	return cmd
