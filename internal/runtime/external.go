@@ -144,10 +144,7 @@ func (e *External) Intercept(ctx context.Context, method string, req, reply any,
 	case *criapi.StartContainerRequest:
 		return e.start(ctx, r.GetContainerId(), call)
 	case *criapi.ReopenContainerLogRequest:
-		if err := call(); err != nil {
-			return err
-		}
-		return e.taps.ReopenLog(r.GetContainerId())
+		return e.taps.ReopenLog(r.GetContainerId(), call)
 	case *criapi.RemoveContainerRequest:
 		return e.remove(ctx, r.GetContainerId(), call)
 	case *criapi.RemovePodSandboxRequest:

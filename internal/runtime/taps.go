@@ -193,9 +193,14 @@ func aroundTaps(ctx context.Context, req any, handle grpc.UnaryHandler, taps *ta
 			status.Error(codes.FailedPrecondition,
 				"the streams of this container are managed by wherry: use kubectl attach")
 	}
-	res, err := handle(ctx, req)
-	if r, ok := req.(*criapi.ReopenContainerLogRequest); ok && err == nil {
-		err = taps.ReopenLog(r.ContainerId)
+	r, ok := req.(*criapi.ReopenContainerLogRequest)
+	if !ok {
+		return handle(ctx, req)
 	}
+	var res any
+	err := taps.ReopenLog(r.ContainerId, func() (err error) {
+		res, err = handle(ctx, req)
+		return err
+	})
 	return res, err
 }

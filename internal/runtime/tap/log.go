@@ -93,13 +93,17 @@ func openLog(r *ring, path string, spare *sync.Pool) (*logFile, error) {
 	if err := l.takeUp(); err != nil {
 		return nil, fmt.Errorf("log %s: %w", path, err)
 	}
-	return l, l.reopen()
+	return l, l.reopen(func() error { return nil })
 }
 
-// reopen opens the file at the log's path, after the one that was there was renamed.
-func (l *logFile) reopen() error {
+// reopen opens the file at the log's path, after the one that was there was renamed, and after first, during which
+// nothing is written.
+func (l *logFile) reopen(first func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := first(); err != nil {
+		return err
+	}
 	if l.path == "" {
 		return nil
 	}

@@ -3,11 +3,16 @@
 package tap
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/wherryproject/wherry/internal/leaktest"
 )
 
 // EC-16: whoever takes up a full ring whose output is all in the log may let the oldest of it go before its log has begun to read:
@@ -52,5 +57,64 @@ func TestLogBegunBehindTheRing(t *testing.T) {
 	}
 	if got.String() != want {
 		t.Errorf("%d bytes for %d, beginning with %.150q", got.Len(), len(want), got.String())
+	}
+}
+
+// watched says when something was written to it.
+type watched struct{ text chan string }
+
+func (w watched) Write(p []byte) (int, error) {
+	w.text <- string(p)
+	return len(p), nil
+}
+
+// PL-09: while the runtime opens a log anew, nothing is written: a file that was renamed is whole when the runtime has closed it, which is
+// what its readers wait for. Where the runtime cannot open it, it stays the one that is written.
+func TestReopenedLogIsWhole(t *testing.T) {
+	defer leaktest.None(t)
+	dir := t.TempDir()
+	taps := testTaps(t, dir)
+	s := container(t, taps, dir, false)
+	theirs := open(t, s.spec.Stdout, os.O_RDONLY)
+	defer theirs.Close()
+	shown, done := watched{make(chan string, 8)}, make(chan error, 1)
+	go func() { done <- taps.Attach(t.Context(), "c", Options{Stdout: shown}, s, nil) }()
+	print := func(line string) {
+		if _, err := io.WriteString(s.out, line); err != nil {
+			t.Error(err)
+		}
+		if got := <-shown.text; got != line {
+			t.Errorf("%q, want %q", got, line)
+		}
+	}
+	print("before\n")
+	refused := errors.New("not running")
+	if err := taps.ReopenLog("c", func() error { return refused }); !errors.Is(err, refused) {
+		t.Errorf("the runtime's error is lost: %v", err)
+	}
+	if err := os.Rename(s.spec.Log, s.spec.Log+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := taps.ReopenLog("c", func() error {
+		print("meanwhile\n")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadAll(theirs); err != nil { // its end is that of the log, too
+		t.Error(err)
+	}
+	taps.Stop()
+	was, err := os.ReadFile(s.spec.Log + ".1")
+	if err != nil || strings.Contains(string(was), "meanwhile") {
+		t.Errorf("the renamed file goes on: %q, %v", was, err)
+	}
+	is, err := os.ReadFile(s.spec.Log)
+	if text := printed(string(was) + string(is)); err != nil || text != "before\nmeanwhile\n" {
+		t.Errorf("both have %q, %v", text, err)
 	}
 }

@@ -340,13 +340,14 @@ func showLog(path string, to func(io.ReaderAt, int64) error) error {
 	return past{f, info.Size()}.show(to)
 }
 
-// ReopenLog opens a container's log anew, after the file was renamed.
-func (t *Taps) ReopenLog(id string) error {
+// ReopenLog opens a container's log anew, after the file was renamed, once the runtime has done so. Nothing is written
+// between the two: when the runtime closes the file that was renamed, whoever follows the log takes it for whole.
+func (t *Taps) ReopenLog(id string, runtime func() error) error {
 	p, _ := t.find(id)
 	if p == nil {
-		return nil
+		return runtime()
 	}
-	return p.logs.reopen()
+	return p.logs.reopen(runtime)
 }
 
 // ProcessEnded is to be called when a container's process has ended: what it still had to say does not wait for ever

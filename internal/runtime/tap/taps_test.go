@@ -129,7 +129,7 @@ func TestTaps(t *testing.T) {
 	if err := os.Rename(s.spec.Log, s.spec.Log+".1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := taps.ReopenLog("c"); err != nil {
+	if err := taps.ReopenLog("c", func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	taps.Stop()
