@@ -73,7 +73,9 @@ checks() {
 
 # fuzz: what it finds by chance is a fault of the program that was there before. It is told, with its input, and mended next; what it found
 # before is in testdata and refuses a change like any other test.
-fuzz() { behind make $built fuzz || echo "fuzzing: see above" >>bin/seen-once; }
+fuzz() {
+	behind make $built fuzz || { echo "fuzzing:" && grep -v '^ok ' "$logs/fuzz.log" | cut -c1-400 | head -80; } >>bin/seen-once
+}
 
 # pulse says what is running: a log is printed when its step ends.
 pulse() {
