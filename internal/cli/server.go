@@ -101,8 +101,13 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 		if vain++; !again.Vain {
 			vain = 0
 		}
-		if server.AwaitRoom(ctx, opts.DataDir, vain, log) != nil {
-			return again
+		err := server.AwaitRoom(ctx, opts.DataDir, vain, log)
+		if ctx.Err() != nil { // asked to stop while it waited, or just now
+			ended(nil)
+			return nil
+		}
+		if err != nil {
+			return errors.Join(again, err)
 		}
 		return startAgain(manager, vain, withoutOnce(os.Args), again)
 	}

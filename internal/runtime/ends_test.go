@@ -150,6 +150,13 @@ func TestNotedBeforeForgotten(t *testing.T) {
 	if forget(); inner.found == nil || !inner.found.Ran {
 		t.Errorf("noted of one that was started: %+v", inner.found)
 	}
+	if how, err := noted(dir); how == nil || err != nil {
+		t.Errorf("before it is started again: %v, %v", how, err)
+	}
+	_, _ = wrapped.Start(t.Context(), &tasks.StartRequest{ContainerID: "c1"})
+	if how, err := noted(dir); how != nil || err != nil {
+		t.Errorf("of one that was started again an earlier end is noted: %v, %v", how, err)
+	}
 	if _, err := wrapTasks("something else", d, nil); err == nil {
 		t.Error("something else was taken for the tasks service")
 	}

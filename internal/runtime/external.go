@@ -130,9 +130,17 @@ func (e *External) Close() error {
 	return e.client.Close()
 }
 
+// reopenTimeout is how long a runtime may take to open a log anew.
+const reopenTimeout = 10 * time.Second
+
 // Intercept sees to calls of the CRI; it is a [grpc.UnaryClientInterceptor].
 func (e *External) Intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if _, reopens := req.(*criapi.ReopenContainerLogRequest); reopens {
+		var cancel context.CancelFunc // what containers print waits for this call
+		ctx, cancel = context.WithTimeout(ctx, reopenTimeout)
+		defer cancel()
+	}
 	call := func() error { return invoke(ctx, method, req, reply, conn, opts...) }
 	if err := refusePull(req); err != nil {
 		return err

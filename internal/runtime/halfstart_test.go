@@ -151,6 +151,15 @@ func TestNoteOnFullDisk(t *testing.T) {
 	if how, err := noted(dir); err != nil || how == nil || *how != want {
 		t.Errorf("noted: %v, %v; want %v", how, err, want)
 	}
+	if err := d.blankNote("c1"); err != nil { // its task is started
+		t.Error(err)
+	}
+	if how, err := noted(dir); how != nil || err != nil {
+		t.Errorf("noted of an earlier start: %v, %v", how, err)
+	}
+	if err := writeNote(dir, want); err != nil {
+		t.Errorf("the room for the note is lost: %v", err)
+	}
 	for _, id := range []string{"", ".", "..", "../c1", "c2"} {
 		if err := d.roomForNote(id); err != nil {
 			t.Errorf("%q: %v", id, err)

@@ -63,6 +63,11 @@ func wrapTasks(inner any, d dirs, log *slog.Logger) (tasks.TasksClient, error) {
 // Start implements tasks.TasksClient.
 func (n *notedTasks) Start(ctx context.Context, in *tasks.StartRequest,
 	opts ...grpc.CallOption) (*tasks.StartResponse, error) {
+	if in.ExecID == "" {
+		if err := n.dirs.blankNote(in.ContainerID); err != nil {
+			return nil, fmt.Errorf("what is noted of an earlier start: %w", err)
+		}
+	}
 	r, err := n.TasksClient.Start(ctx, in, opts...)
 	if err == nil && in.ExecID == "" {
 		n.ran.Store(in.ContainerID, nil)
@@ -111,6 +116,20 @@ func (d dirs) roomForNote(id string) error {
 		return fmt.Errorf("the disk on which the node keeps its containers (%s) is full: %w", d.root, unix.ENOSPC)
 	}
 	return err
+}
+
+// blankNote takes back what is noted of an earlier start, whose failure could not be recorded: the container would
+// count as ended at the next start of the server, while it runs. The room for the note stays.
+func (d dirs) blankNote(id string) error {
+	f, err := os.OpenFile(filepath.Join(d.containerRecords(id), note), os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a sandbox, or there was no room to take
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(bytes.Repeat([]byte{' '}, noteSize))
+	return errors.Join(err, f.Close())
 }
 
 // correct has a container that ended by itself while its start could not be recorded be what it is: one that has ended.

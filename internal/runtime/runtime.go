@@ -69,7 +69,8 @@ type Runtime struct {
 	mute     atomic.Bool // containerd is stopping: its complaints are about that
 	launched bool        // the plug-ins were begun to be started
 	closing  atomic.Bool
-	err      error // why, once done is closed; nil after Close
+	leaving  atomic.Bool // see Leave
+	err      error       // why, once done is closed; nil after Close
 }
 
 // Start runs containerd on a data folder and returns when it answers. Containers that run from that folder already,
@@ -252,7 +253,7 @@ func (r *Runtime) loadDaemon(run context.Context, own *ownImages) error {
 	own.client, own.updater = r.client, r.updater
 	r.puller = pull.New(pull.Config{Client: r.client, Namespace: Namespace, Known: r.updater.UpdateImage,
 		Snapshotter: r.config.Snapshotter, HostsDir: r.config.HostsDir, Progress: r.config.PullProgress,
-		Lazy: r.config.snapshotterSocket != "", Stopping: r.closing.Load})
+		Lazy: r.config.snapshotterSocket != "", Stopping: func() bool { return r.leaving.Load() || r.closing.Load() }})
 	if err := own.ensure(run); err != nil {
 		return err
 	}
@@ -323,6 +324,10 @@ func (r *Runtime) Err() error {
 		return nil
 	}
 }
+
+// Leave says that those who use the runtime are about to end, and that it is to be closed after them: what they call
+// off from now on is wanted again after the next start. What a pull has brought by then stays.
+func (r *Runtime) Leave() { r.leaving.Store(true) }
 
 // Close ends containerd within some seconds. Containers go on running, and the next Start on the data folder picks
 // them up. It may be called more than once.

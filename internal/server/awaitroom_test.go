@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,33 @@ func TestAwaitRoomHasTheReserve(t *testing.T) {
 	}
 	if err := AwaitRoom(over, dir, 0, slog.New(slog.DiscardHandler)); !errors.Is(err, context.Canceled) {
 		t.Errorf("without a reserve, and without room: %v", err)
+	}
+}
+
+// TestVainStartHasTheReserve: RS-02 a start in vain is followed by one that has all there is, also where there was more room than the least: what
+// it lacked is not known. Of a reserve that was never whole nobody expects room.
+func TestVainStartHasTheReserve(t *testing.T) {
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	held := newReserve(dir, log)
+	if err := os.WriteFile(held.path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if newReserve(dir, log).held {
+		t.Error("an empty file is taken for the reserve")
+	}
+	if err := layOut(held.path, reserveBytes); err != nil {
+		t.Fatal(err)
+	}
+	if !newReserve(dir, log).held {
+		t.Error("the reserve is not seen")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := AwaitRoom(t.Context(), dir, 1, log); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := os.Stat(held.path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the reserve is still there: %v", err)
 	}
 }
 

@@ -75,6 +75,7 @@ func enough(dir string, free int64, before bool) error {
 // room for them there were vain; the next one has to wait, as what they lacked is not known.
 func AwaitRoom(ctx context.Context, dataDir string, vain int, log *slog.Logger) error {
 	if vain > 0 {
+		newReserve(dataDir, log).measured(0) // what was lacking is not known: the next start has all that there is
 		log.Warn("waiting until there is room on the disk; pods keep running in the meantime", "starts", vain)
 		select {
 		case <-time.After(vainPause(vain)):

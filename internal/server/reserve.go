@@ -34,8 +34,9 @@ type reserve struct {
 
 func newReserve(dataDir string, log *slog.Logger) *reserve {
 	r := &reserve{path: filepath.Join(dataDir, "reserve"), log: log}
-	_, err := os.Stat(r.path)
-	r.held = err == nil
+	var file unix.Stat_t
+	err := unix.Stat(r.path, &file)
+	r.held = err == nil && file.Blocks*512 >= reserveBytes // who was killed while laying it out has left less
 	return r
 }
 

@@ -118,6 +118,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.storeGone.Load() {
 		limit = goneTimeout
 	}
+	if s.parts.runtime != nil {
+		s.parts.runtime.Leave()
+	}
 	stopCtx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if serr := g.stop(stopCtx); serr != nil && !s.storeGone.Load() {

@@ -5,6 +5,7 @@ package pull
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/containerd/containerd/v2/core/remotes"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -50,18 +51,22 @@ func (p *Puller) Fetching(ref string) bool {
 
 // keyed are locks by name.
 type keyed struct {
-	mu    sync.Mutex
-	locks map[string]*keyedLock
+	patience time.Duration // how long the lock is waited for; 0: until it is given
+	mu       sync.Mutex
+	locks    map[string]*keyedLock
 }
 
 type keyedLock struct {
-	held chan struct{} // holds a token while somebody has the lock
-	used int           // who has it or waits for it
+	held    chan struct{} // holds a token while somebody has the lock
+	used    int           // who has it or waits for it
+	without int           // how many go on without it
 }
 
-func newKeyed() *keyed { return &keyed{locks: map[string]*keyedLock{}} }
+func newKeyed(patience time.Duration) *keyed {
+	return &keyed{patience: patience, locks: map[string]*keyedLock{}}
+}
 
-// Lock waits for a name's lock.
+// Lock waits for a name's lock. Who has been patient for long enough goes on without it, and unlocks it all the same.
 func (k *keyed) Lock(ctx context.Context, key string) error {
 	k.mu.Lock()
 	l := k.locks[key]
@@ -71,8 +76,19 @@ func (k *keyed) Lock(ctx context.Context, key string) error {
 	}
 	l.used++
 	k.mu.Unlock()
+	var enough <-chan time.Time
+	if k.patience > 0 {
+		timer := time.NewTimer(k.patience)
+		defer timer.Stop()
+		enough = timer.C
+	}
 	select {
 	case l.held <- struct{}{}:
+		return nil
+	case <-enough:
+		k.mu.Lock()
+		l.without++
+		k.mu.Unlock()
 		return nil
 	case <-ctx.Done():
 		k.leave(key, l)
@@ -97,8 +113,14 @@ func (k *keyed) tryLock(key string) bool {
 func (k *keyed) Unlock(key string) {
 	k.mu.Lock()
 	l := k.locks[key]
+	gives := l.without == 0
+	if !gives {
+		l.without-- // the lock itself is given back by the last of them
+	}
 	k.mu.Unlock()
-	<-l.held
+	if gives {
+		<-l.held
+	}
 	k.leave(key, l)
 }
 

@@ -45,14 +45,16 @@ type Config struct {
 // Puller pulls images. Safe for concurrent use.
 type Puller struct {
 	Config
-	names  *keyed // names of images that are being pulled
-	unpack *keyed // layers that are being fetched or unpacked
+	names *keyed // names of images that are being pulled
+	// unpack are layers that are being fetched or unpacked. Once is enough; but who waits for another's slow registry
+	// in vain fetches and unpacks them, too.
+	unpack *keyed
 	parts  *parts
 }
 
 // New makes a Puller.
 func New(c Config) *Puller {
-	return &Puller{Config: c, names: newKeyed(), unpack: newKeyed(), parts: &parts{count: map[string]int{}}}
+	return &Puller{Config: c, names: newKeyed(0), unpack: newKeyed(c.Progress), parts: &parts{count: map[string]int{}}}
 }
 
 // Pull answers the CRI's call.

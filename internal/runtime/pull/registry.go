@@ -111,9 +111,10 @@ func (o *once) SetOptions(opts ...transfer.ImageResolverOption) {
 type watch struct {
 	stop    func()
 	limit   time.Duration
-	gaveUp  atomic.Bool
-	waiting atomic.Int32 // requests under way
-	last    atomic.Int64 // when something came last, or the waiting began, in nanoseconds since began
+	gaveUp  atomic.Pointer[string] // why
+	waiting atomic.Int32           // requests under way
+	bytes   atomic.Int64           // that have come
+	last    atomic.Int64           // when something came last, or the waiting began, in nanoseconds since began
 	began   time.Time
 }
 
@@ -122,6 +123,7 @@ func watchProgress(ctx context.Context, limit time.Duration) (context.Context, *
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{stop: cancel, limit: limit, began: time.Now()}
 	go func() {
+		var pace pace
 		tick := time.NewTicker(max(limit/4, time.Millisecond))
 		defer tick.Stop()
 		for {
@@ -130,8 +132,8 @@ func watchProgress(ctx context.Context, limit time.Duration) (context.Context, *
 				return
 			case <-tick.C:
 			}
-			if w.waiting.Load() > 0 && time.Since(w.began)-time.Duration(w.last.Load()) > limit {
-				w.gaveUp.Store(true)
+			if why := w.judge(&pace, time.Since(w.began)); why != "" {
+				w.gaveUp.Store(&why)
 				cancel()
 				return
 			}
@@ -140,14 +142,49 @@ func watchProgress(ctx context.Context, limit time.Duration) (context.Context, *
 	return ctx, w
 }
 
-func (w *watch) came() { w.last.Store(int64(time.Since(w.began))) }
+// A registry that sends next to nothing keeps its pull, and what others want of the same image, as one does that hangs.
+const (
+	paceLimits = 5        // a pace is taken over so many limits
+	leastBytes = 64 << 10 // that come in them
+)
+
+// pace is what had come when it was begun to be measured.
+type pace struct {
+	since time.Duration
+	bytes int64
+}
+
+// judge says why to give up, or "".
+func (w *watch) judge(p *pace, now time.Duration) string {
+	if w.waiting.Load() == 0 {
+		*p = pace{now, w.bytes.Load()}
+		return ""
+	}
+	if now-time.Duration(w.last.Load()) > w.limit {
+		return fmt.Sprintf("the registry sent nothing for %s", w.limit)
+	}
+	if span := now - p.since; span > paceLimits*w.limit {
+		n := w.bytes.Load() - p.bytes
+		if n < leastBytes {
+			return fmt.Sprintf("the registry sent %d bytes in %s", n, span.Round(time.Second))
+		}
+		*p = pace{now, w.bytes.Load()}
+	}
+	return ""
+}
+
+func (w *watch) came(n int) {
+	w.bytes.Add(int64(n))
+	w.last.Store(int64(time.Since(w.began)))
+}
 
 // explain says why a pull was given up, if it was.
 func (w *watch) explain(err error) error {
-	if !w.gaveUp.Load() {
+	why := w.gaveUp.Load()
+	if why == nil {
 		return err
 	}
-	return fmt.Errorf("%w: the registry sent nothing for %s: %w", err, w.limit, context.Canceled)
+	return fmt.Errorf("%w: %s: %w", err, *why, context.Canceled)
 }
 
 // watchedTransport tells a watch of what comes.
@@ -159,37 +196,44 @@ type watchedTransport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.watch.waiting.Add(1) == 1 {
-		t.watch.came()
+		t.watch.came(0)
 	}
 	resp, err := t.RoundTripper.RoundTrip(req)
 	if err != nil {
 		t.watch.waiting.Add(-1)
 		return nil, err
 	}
-	t.watch.came()
+	t.watch.came(0)
 	resp.Body = &watchedBody{ReadCloser: resp.Body, watch: t.watch}
 	return resp, nil
 }
 
 type watchedBody struct {
 	io.ReadCloser
-	watch  *watch
-	closed atomic.Bool
+	watch *watch
+	ended atomic.Bool
 }
 
 // Read implements io.Reader.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.watch.came()
+		b.watch.came(n)
+	}
+	if err != nil {
+		b.done() // it is closed when what was read is on the disk, and that is not the registry's time
 	}
 	return n, err
 }
 
-// Close implements io.Closer.
-func (b *watchedBody) Close() error {
-	if !b.closed.Swap(true) {
+func (b *watchedBody) done() {
+	if !b.ended.Swap(true) {
 		b.watch.waiting.Add(-1)
 	}
+}
+
+// Close implements io.Closer.
+func (b *watchedBody) Close() error {
+	b.done()
 	return b.ReadCloser.Close()
 }

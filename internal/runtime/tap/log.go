@@ -101,7 +101,7 @@ func openLog(r *ring, path string, spare *sync.Pool) (*logFile, error) {
 func (l *logFile) reopen(first func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := first(); err != nil {
+	if err := first(); err != nil && !l.replaced() { // the runtime may have opened it all the same
 		return err
 	}
 	if l.path == "" {
@@ -116,6 +116,13 @@ func (l *logFile) reopen(first func() error) error {
 	}
 	l.file = f
 	return nil
+}
+
+// replaced reports whether there is a file at the log's path, and it is not the one that is written.
+func (l *logFile) replaced() bool {
+	var here, there unix.Stat_t
+	return l.file != nil && unix.Fstat(int(l.file.Fd()), &here) == nil && unix.Stat(l.path, &there) == nil &&
+		here.Ino != there.Ino
 }
 
 func (l *logFile) close() {
