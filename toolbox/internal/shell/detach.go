@@ -136,7 +136,7 @@ func (s *session) preamble(hc interp.HandlerContext) string {
 			fmt.Fprintf(&b, "readonly %s\n", name)
 		}
 	}
-	for name, body := range s.runner.Funcs {
+	for name, body := range s.runnerOf(hc).Funcs {
 		fmt.Fprintf(&b, "%s() %s\n", name, text(body))
 	}
 	return b.String()

@@ -115,9 +115,16 @@ func (t *traps) pipeOver() {
 
 // isShell tells whether a command is run by the shell itself and not in a subshell. The interpreter does not say so,
 // and to mark every subshell of every program, as those with traps are, costs more than to look.
-func (s *session) isShell(hc interp.HandlerContext) bool {
+func (s *session) isShell(hc interp.HandlerContext) bool { return s.runnerOf(hc) == s.runner }
+
+// runnerOf is what runs a command: the shell's own, or a subshell's, which has functions of its own. Those of another
+// one cannot be looked at: a pipeline's parts run at the same time, and its last one may make some.
+func (s *session) runnerOf(hc interp.HandlerContext) *interp.Runner {
 	runner := reflect.ValueOf(hc).FieldByName("runner")
-	return runner.IsValid() && runner.Pointer() == reflect.ValueOf(s.runner).Pointer()
+	if !runner.IsValid() || runner.IsNil() {
+		return s.runner
+	}
+	return (*interp.Runner)(runner.UnsafePointer())
 }
 
 // dieOfPipe ends this process as SIGPIPE does that nobody catches.

@@ -254,7 +254,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	if first := s.between(hc, args); first != nil {
 		return first, nil
 	}
-	if _, ok := s.runner.Funcs[args[0]]; ok {
+	if _, ok := s.runnerOf(hc).Funcs[args[0]]; ok {
 		return args, nil
 	}
 	if args[0] == "command" && len(args) > 1 && printing(args[1:]) {
@@ -286,7 +286,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case inner + "enter":
 		return []string{"eval", enter(hc)}, nil
 	case inner + "alone":
-		if _, ok := s.runner.Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
+		if _, ok := s.runnerOf(hc).Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
 			return s.call(ctx, args[1:])
 		}
 		return append([]string{inner + "become"}, args[1:]...), nil
