@@ -171,6 +171,9 @@ func (s *session) opener(ctx context.Context, path string, flag int, perm os.Fil
 		}
 		return f, nil
 	}
+	if flag&os.O_CREATE != 0 {
+		perm = 0o666 // less what umask takes from it; the interpreter says 644
+	}
 	f, err := openFile(ctx, path, flag, perm)
 	if err != nil {
 		return nil, err // and no nil of the file's type

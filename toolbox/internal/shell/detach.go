@@ -64,6 +64,9 @@ func (s *session) detach(ctx context.Context, hc interp.HandlerContext, args []s
 		var b *job
 		var p *process
 		if b, p, err = s.jobs.start(ctx, cmd, short); err == nil {
+			if r := s.runnerOf(hc); r != s.runner {
+				s.jobs.give(b, r)
+			}
 			wait()
 			if s.jobs.tty != nil {
 				fmt.Fprintf(hc.Stderr, "[%d] %d\n", b.number, p.pid)

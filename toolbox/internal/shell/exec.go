@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -127,11 +129,13 @@ func (s *session) unstartable(ctx context.Context, hc interp.HandlerContext, pat
 
 // environment lists the exported variables.
 func environment(env expand.Environ) []string {
-	var out []string
+	last := map[string]string{} // a variable comes once for each shell and subshell that has set it, or unset it
 	for name, v := range env.Each {
-		if v.Exported && v.Kind == expand.String {
-			out = append(out, name+"="+v.String())
+		if v.IsSet() && v.Kind == expand.String && (v.Exported || name == "PWD") {
+			last[name] = name + "=" + v.String()
+		} else {
+			delete(last, name)
 		}
 	}
-	return out
+	return slices.Sorted(maps.Values(last))
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/interp"
 )
 
 // state is what a process or a job does.
@@ -43,7 +44,8 @@ type job struct {
 	text       string
 	background bool
 	told       state
-	modes      *unix.Termios // the terminal's when it was stopped
+	modes      *unix.Termios  // the terminal's when it was stopped
+	of         *interp.Runner // the subshell that put it into the background; nil: the shell itself
 }
 
 // state is that of the whole job: it is stopped when nothing of it runs and something is stopped.

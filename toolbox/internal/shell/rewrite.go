@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -29,10 +30,13 @@ func stand(n *syntax.ParamExp) string {
 
 // rewriter prepares programs for the interpreter.
 type rewriter struct {
-	traps   bool // some subshell sets a trap: subshells have their own trap on EXIT
-	scoped  bool // some program used descriptors from 3 on: subshells get tables of their own
-	signals bool // some program sets traps: they are run between statements
-	last    int  // the number of the pipeline that was rewritten last
+	mu sync.Mutex // held while a program is rewritten: the parts of a pipeline may read further ones
+
+	traps   bool            // some subshell sets a trap: subshells have their own trap on EXIT
+	scoped  bool            // some program used descriptors from 3 on: subshells get tables of their own
+	signals bool            // some program sets traps: they are run between statements
+	last    int             // the number of the pipeline that was rewritten last
+	leaving map[string]bool // functions that end the shell which calls them
 }
 
 // parse reads source and rewrites what the interpreter does in another way than a shell with processes:
@@ -66,9 +70,12 @@ func text(n syntax.Node, options ...syntax.PrinterOption) string {
 }
 
 func (w *rewriter) rewrite(n syntax.Node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.scoped = w.scoped || opensHigh(n)
 	w.traps = w.traps || setsTraps(n)
 	w.signals = w.signals || mentionsTraps(n)
+	w.noteLeaving(n)
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
@@ -183,12 +190,31 @@ func permanent(st *syntax.Stmt, call *syntax.CallExpr) {
 }
 
 func descriptorCall(r *syntax.Redirect) *syntax.Stmt {
-	args := []*syntax.Word{literal(inner + "descriptor"), literal(r.N.Value), quoted(r.Op.String()), r.Word}
+	args := []*syntax.Word{literal(inner + "descriptor"), literal(r.N.Value), quoted(r.Op.String()), unsplit(r.Word)}
 	return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: args}}
+}
+
+// unsplit is a word that stays one argument whatever it becomes, as that of a redirection does, and is no pattern.
+func unsplit(w *syntax.Word) *syntax.Word {
+	out := &syntax.Word{}
+	for _, part := range w.Parts {
+		switch part.(type) {
+		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp:
+			part = &syntax.DblQuoted{Parts: []syntax.WordPart{part}}
+		}
+		out.Parts = append(out.Parts, part)
+	}
+	return out
 }
 
 // redirect makes <&3 and >&3 files, and knows >|.
 func redirect(r *syntax.Redirect) {
+	if r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob {
+		// The kernel's files of these names are the process's, not those of what runs in it.
+		if to := map[string]string{"/dev/stdout": "1", "/dev/stderr": "2"}[r.Word.Lit()]; to != "" {
+			r.Op, r.Word = syntax.DplOut, literal(to)
+		}
+	}
 	switch r.Op {
 	case syntax.RdrClob:
 		r.Op = syntax.RdrOut

@@ -35,10 +35,10 @@ func (w *rewriter) divide(st *syntax.Stmt) {
 	case *syntax.BinaryCmd:
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
 			exitFor([]*syntax.Stmt{cmd.X})
-			if w.traps && leaves(cmd.X) { // what ends there is not the subshell that it is a part of
+			if w.traps && w.leaves(cmd.X) { // what ends there is not the subshell that it is a part of
 				cmd.X = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.X}}}
 			}
-			if leaves(cmd.Y) {
+			if w.leaves(cmd.Y) {
 				cmd.Y = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.Y}}}
 			}
 		}
@@ -62,28 +62,63 @@ func (w *rewriter) divide(st *syntax.Stmt) {
 	}
 }
 
-// leaves tells whether a part of a pipeline may end what it is a part of.
-func leaves(st *syntax.Stmt) (found bool) {
+// leaves tells whether a part of a pipeline may end what it is a part of: by itself, or by a function that does.
+func (w *rewriter) leaves(st *syntax.Stmt) (found bool) {
 	if _, ok := st.Cmd.(*syntax.Subshell); ok {
 		return false
 	}
-	calls([]*syntax.Stmt{st},
-		func(name *syntax.Word) { found = found || name.Lit() == "exit" || name.Lit() == "return" })
+	calls([]*syntax.Stmt{st}, func(call *syntax.CallExpr) {
+		name := call.Args[0].Lit()
+		found = found || ends(call) || name == "return" || w.leaving[name]
+	})
 	return found
+}
+
+// ends tells whether a command ends the shell that runs it.
+func ends(call *syntax.CallExpr) bool {
+	name := call.Args[0].Lit()
+	return name == "exit" || name == "exec" && len(call.Args) > 1
+}
+
+// noteLeaving notes the functions that end the shell which calls them, also by calling one another.
+func (w *rewriter) noteLeaving(n syntax.Node) {
+	var all []*syntax.FuncDecl
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if f, ok := n.(*syntax.FuncDecl); ok {
+			all = append(all, f)
+		}
+		return true
+	})
+	for more := len(all) > 0; more; {
+		more = false
+		for _, f := range all {
+			if w.leaving[f.Name.Value] {
+				continue
+			}
+			calls([]*syntax.Stmt{f.Body}, func(call *syntax.CallExpr) {
+				if !w.leaving[f.Name.Value] && (ends(call) || w.leaving[call.Args[0].Lit()]) {
+					if w.leaving == nil {
+						w.leaving = map[string]bool{}
+					}
+					w.leaving[f.Name.Value], more = true, true
+				}
+			})
+		}
+	}
 }
 
 // exitFor makes of return in a subshell what it means there, but for the functions in it: the interpreter knows it in
 // functions only.
 func exitFor(list []*syntax.Stmt) {
-	calls(list, func(name *syntax.Word) {
-		if name.Lit() == "return" {
+	calls(list, func(call *syntax.CallExpr) {
+		if name := call.Args[0]; name.Lit() == "return" {
 			name.Parts = []syntax.WordPart{&syntax.Lit{Value: inner + "return"}}
 		}
 	})
 }
 
-// calls looks at the names of all commands, but for those in functions.
-func calls(list []*syntax.Stmt, see func(name *syntax.Word)) {
+// calls looks at all commands that have a name, but for those in functions.
+func calls(list []*syntax.Stmt, see func(*syntax.CallExpr)) {
 	for _, st := range list {
 		syntax.Walk(st, func(n syntax.Node) bool {
 			switch n := n.(type) {
@@ -91,7 +126,7 @@ func calls(list []*syntax.Stmt, see func(name *syntax.Word)) {
 				return false
 			case *syntax.CallExpr:
 				if len(n.Args) > 0 {
-					see(n.Args[0])
+					see(n)
 				}
 			}
 			return true

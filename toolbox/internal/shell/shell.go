@@ -57,6 +57,7 @@ type session struct {
 	interactive chan os.Signal // the signals of a shell on a terminal; nil otherwise
 	asked       chan os.Signal // SIGTSTP of a shell without job control (stopInOrder); nil otherwise
 	ending      chan os.Signal // SIGTERM and SIGHUP, where the shell takes what it leaves with it
+	left        left           // the shell's exit in a trap
 	parting     func()         // takes that with it; nil where there is none to take
 	past        *[]string      // what was typed
 	warned      bool           // of stopped jobs
@@ -173,10 +174,20 @@ func (s *session) script(source, name string) error {
 	if err != nil {
 		return applet.Fail(2, "%w", err)
 	}
-	if strings.Contains(source, "trap") {
+	if mayTrap(source) {
 		file.Stmts = s.withTraps(file.Stmts)
 	}
-	return exit(s.runner.Run(context.Background(), file))
+	return s.result(s.runner.Run(context.Background(), file))
+}
+
+// mayTrap tells whether a program sets traps, or reads another one that may.
+func mayTrap(source string) bool {
+	for _, word := range []string{"trap", ". ", "source ", "eval "} {
+		if strings.Contains(source, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // withTraps adds a command that does nothing, before which the traps are run of signals that came during the last one.
@@ -209,7 +220,7 @@ func (s *session) stream() error {
 			for _, st := range s.rewriter.spaced(stmt) {
 				last = s.runner.Run(context.Background(), st)
 				if s.runner.Exited() {
-					return exit(last)
+					return s.result(last)
 				}
 				if _, ok := interp.IsExitStatus(last); last != nil && !ok {
 					return last
@@ -218,7 +229,7 @@ func (s *session) stream() error {
 		}
 	}
 	s.leave()
-	return exit(last)
+	return s.result(last)
 }
 
 // leave runs the EXIT trap.
@@ -257,7 +268,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	if _, ok := s.runnerOf(hc).Funcs[args[0]]; ok {
 		return args, nil
 	}
-	if args[0] == "command" && len(args) > 1 && printing(args[1:]) {
+	if args[0] == "command" && len(args) > 1 && (printing(args[1:]) || replaced(args[1])) {
 		args = args[1:]
 	}
 	if printing(args) {
@@ -285,7 +296,12 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		return leaveSubshell(hc), nil
 	case inner + "enter":
 		return []string{"eval", enter(hc)}, nil
+	case "cd":
+		return changeDir(hc, args[1:])
 	case inner + "alone":
+		if len(args) == 1 { // what it was to run is nothing
+			return []string{"true"}, nil
+		}
 		if _, ok := s.runnerOf(hc).Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
 			return s.call(ctx, args[1:])
 		}
@@ -304,6 +320,16 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		if !s.mayLeave() {
 			return []string{"false"}, nil
 		}
+		switch {
+		case s.isShell(hc) && s.inTrap():
+			return s.leaveTrap(hc, args), nil
+		case s.isShell(hc) && s.left.onErr && len(args) == 1:
+			return s.exit(int(hc.LastExitStatus)), nil
+		case s.isShell(hc) && s.left.onErr && len(args) == 2:
+			if n, err := strconv.Atoi(args[1]); err == nil {
+				return s.exit(n & 0xff), nil
+			}
+		}
 		return exitSubshell(hc, args), nil
 	case "umask":
 		return mask(hc, args), nil
@@ -321,6 +347,9 @@ func (s *session) between(hc interp.HandlerContext, args []string) []string {
 	case inner + "enter":
 		return nil
 	}
+	if s.isShell(hc) && s.left.is {
+		return s.leftOut(hc)
+	}
 	if below(hc) {
 		if sig := s.traps.ends(); sig != 0 {
 			return exitSubshell(hc, []string{"exit", strconv.Itoa(128 + int(sig))})
@@ -337,23 +366,6 @@ func (s *session) between(hc interp.HandlerContext, args []string) []string {
 	// Behind &&, the status that is given back ends no script that has set -e.
 	set := fmt.Sprintf(inner+"status %d && "+inner+"status; ", hc.LastExitStatus)
 	return []string{"eval", code + "\n" + set + quote(args)}
-}
-
-// mask shows or sets which rights new files do not have.
-func mask(hc interp.HandlerContext, args []string) []string {
-	if len(args) == 1 {
-		mask := unix.Umask(0)
-		unix.Umask(mask)
-		fmt.Fprintf(hc.Stdout, "%04o\n", mask)
-		return []string{"true"}
-	}
-	mask := 0
-	if _, err := fmt.Sscanf(args[1], "%o", &mask); err != nil || mask > 0o777 {
-		fmt.Fprintf(hc.Stderr, "umask: %s is not octal\n", args[1])
-		return []string{"false"}
-	}
-	unix.Umask(mask)
-	return []string{"true"}
 }
 
 // limits shows a limit of the processes.

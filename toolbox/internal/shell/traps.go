@@ -178,6 +178,9 @@ func (s *session) trap(hc interp.HandlerContext, args []string) []string {
 			theirs = append(theirs, "EXIT")
 			continue
 		case "ERR", "DEBUG", "RETURN":
+			if name == "ERR" && s.isShell(hc) {
+				s.left.onErr = action != "-"
+			}
 			theirs = append(theirs, name)
 			continue
 		}

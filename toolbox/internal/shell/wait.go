@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (s *session) wait(ctx context.Context, hc interp.HandlerContext, args []str
 	}
 	all := len(of) == 0
 	if all {
-		of = slices.Clone(j.list)
+		of = j.owned(s.runnerOf(hc), s.runner)
 	}
 	var named *job // whose status counts: that of the last operand (POSIX)
 	if !all {
@@ -70,6 +71,19 @@ func (s *session) wait(ctx context.Context, hc interp.HandlerContext, args []str
 		}
 	}
 	return code
+}
+
+// give notes that a job is a subshell's.
+func (j *jobs) give(b *job, to *interp.Runner) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b.of = to
+}
+
+// owned are the jobs that a shell, or one of its subshells, has put into the background: nobody waits for another's. The
+// lock is held.
+func (j *jobs) owned(by, shell *interp.Runner) []*job {
+	return slices.DeleteFunc(slices.Clone(j.list), func(b *job) bool { return cmp.Or(b.of, shell) != by })
 }
 
 // withID finds the job of a process. The lock is held.
