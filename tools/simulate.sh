@@ -17,6 +17,7 @@ first=${FIRST:-1}
 export twice=${TWICE:-7} out=$PWD/bin/simulate
 rm -rf "$out"
 mkdir -p "$out"
+export CGO_ENABLED=0 # with C's library there are more threads, whose races a world would see
 go test -vet=off -c -o "$out/test" ./test/simulate || exit 1
 go build -o "$out/alike" ./tools/alike || exit 1
 
@@ -85,6 +86,8 @@ machine() {
 	printf '%s kB\n' 'MemTotal: 8388608' 'MemFree: 4194304' 'MemAvailable: 6291456' 'SwapTotal: 0' 'SwapFree: 0' >"$dir/meminfo"
 	echo '0.10 0.10 0.10 1/100 1000' >"$dir/loadavg"
 	printf '%s\n' '2 1 8:1 / / rw - ext4 /dev/root rw' '3 2 0:1 / /mnt rw - tmpfs simulate rw' >"$dir/mountinfo"
+	mkdir "$dir/none" # tests beside it set huge pages aside, which the node of a world would have
+	[ ! -d /sys/kernel/mm/hugepages ] || mount --bind "$dir/none" /sys/kernel/mm/hugepages || return
 	mount --bind "$dir/meminfo" /proc/meminfo && mount --bind "$dir/loadavg" /proc/loadavg
 }
 

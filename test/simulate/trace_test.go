@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "unsafe" // for go:linkname
 )
 
 // trace is what was asked of the store and of the runtime in a world, in which order and at what time: two runs of a seed are the same as far as
@@ -30,8 +31,14 @@ func (t *trace) note(where, what string) {
 	fmt.Fprintln(h, t.sum, time.Now().UnixNano(), where, what)
 	t.count++
 	t.sum = h.Sum64()
-	t.log.Debug(where, "operation", t.count, "what", what)
+	// Where two runs part, the first line that differs says what did: a number that was drawn, or a piece of memory.
+	t.log.Debug(where, "operation", t.count, "what", what, "draw", cheaprand(), "at", fmt.Sprintf("%p", new([48]byte)))
 }
+
+// cheaprand is the runtime's own: the next number of its generator, by which goroutines and timers of one instant are put in order.
+//
+//go:linkname cheaprand runtime.cheaprand
+func cheaprand() uint32
 
 // String is the whole in short.
 func (t *trace) String() string {
