@@ -15,8 +15,8 @@ import (
 
 // replaced tells whether a builtin of the interpreter is one of ours, which it is behind "command", too.
 func replaced(name string) bool {
-	return slices.Contains([]string{"cd", "help", "kill", "jobs", "fg", "bg", "wait", "disown", "history", "trap", "read", "eval",
-		"source", ".", "exit", "umask", "ulimit"}, name)
+	return slices.Contains([]string{"cd", "help", "kill", "jobs", "fg", "bg", "wait", "disown", "history", "trap",
+		"read", "eval", "source", ".", "exit", "umask", "ulimit"}, name)
 }
 
 // changeDir is cd with its options, which the interpreter's has none of: -L, -P and what ends them.

@@ -80,8 +80,8 @@ func (j *jobs) give(b *job, to *interp.Runner) {
 	b.of = to
 }
 
-// owned are the jobs that a shell, or one of its subshells, has put into the background: nobody waits for another's. The
-// lock is held.
+// owned are the jobs that a shell, or one of its subshells, has put into the background: nobody waits for another's.
+// The lock is held.
 func (j *jobs) owned(by, shell *interp.Runner) []*job {
 	return slices.DeleteFunc(slices.Clone(j.list), func(b *job) bool { return cmp.Or(b.of, shell) != by })
 }
