@@ -99,6 +99,7 @@ func TestFunctionsThatExit(t *testing.T) {
 		"of itself":         {`f() { [ $1 -gt 3 ] && exit $1; f $(($1+1)); }; echo x | f 0; echo $?`, "4\n"},
 		"in the first part": {`die() { exit 3; }; die | cat; echo $?`, "0\n"},
 		"by exec":           {`echo a | exec cat; echo after`, "a\nafter\n"},
+		"in the background": {`die() { exit 6; }; { echo x | die; echo $?; } & wait; { trap 'exit 7' EXIT; :; } & wait $!; echo $?`, "6\n7\n"},
 		"made later":        {`echo 'die() { exit 5; }' >lib; . ./lib; eval 'echo x | die; echo $?'`, "5\n"},
 	})
 }

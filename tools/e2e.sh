@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the end-to-end tests: e2e.sh [PACKAGE...], all by default.
-#   E2E   how many at a time (4)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,4 +10,4 @@ export FAILPOINTS=${FAILPOINTS:-40s} FAILPOINTS_SEED=${FAILPOINTS_SEED:-202}
 echo "failpoints: FAILPOINTS=$FAILPOINTS FAILPOINTS_SEED=$FAILPOINTS_SEED"
 [ $# -gt 0 ] || set -- ./test/...
 # They wait for servers and containers more than they compute.
-exec tools/gotest.sh -count=1 -p 1 -parallel "${E2E:-4}" -timeout 70m "$@"
+exec tools/gotest.sh -count=1 -p 1 -parallel 4 -timeout 70m "$@"

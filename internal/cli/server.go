@@ -97,9 +97,11 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kub
 		agent:  opts.Join != "" || opts.Standalone}.during(s.Ready())
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
-		log.Warn("starting again, as the store could not go on", "err", again.Err)
 		if vain++; !again.Vain {
 			vain = 0
+			log.Warn("starting again, as the store could not go on", "err", again.Err)
+		} else {
+			log.Warn("the disk has too little room for the server to start, which it tries again; free some space on it", "err", again.Err)
 		}
 		err := server.AwaitRoom(ctx, opts.DataDir, vain, log)
 		if ctx.Err() != nil { // asked to stop while it waited, or just now
@@ -281,5 +283,5 @@ func imageFlags(f *pflag.FlagSet, o *server.Options) {
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "",
 		"folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline,
-		"give up pulling an image when its registry has sent nothing for this long")
+		"give up pulling an image when its registry has sent nothing for this long, or less than 64 KiB in five times as long")
 }

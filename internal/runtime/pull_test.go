@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -367,5 +368,57 @@ func TestHangingLayers(t *testing.T) {
 	callOff()
 	if err := <-ended; status.Code(err) != codes.Canceled {
 		t.Errorf("the one that hung: %v", err)
+	}
+}
+
+// TestDrippingRegistry proves RS-05: a registry that sends a byte now and then is given up, too, and whoever wants the same layers of another one has
+// them then.
+func TestDrippingRegistry(t *testing.T) {
+	dir := dataFolder(t)
+	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: 500 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	img := layered(t, 3, 1<<20, types.OCILayer)
+	bad, good := serveImage(t, img), serveImage(t, img)
+	config, err := v1.ParseManifest(strings.NewReader(string(bad.manifest)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drips := make(chan struct{}, 3)
+	bad.set(func(w http.ResponseWriter, q *http.Request, blob []byte) bool {
+		if strings.HasSuffix(q.URL.Path, config.Config.Digest.String()) {
+			return false
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(blob)))
+		drips <- struct{}{}
+		drip := time.NewTicker(100 * time.Millisecond)
+		defer drip.Stop()
+		for i := range blob {
+			_, _ = w.Write(blob[i : i+1])
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-drip.C:
+			case <-q.Context().Done():
+				return true
+			}
+		}
+		return true
+	})
+	ended := make(chan error, 1)
+	go func() { _, err := pullFrom(t.Context(), r, bad); ended <- err }()
+	for range 3 {
+		<-drips
+	}
+	if _, err := pullFrom(t.Context(), r, good); err != nil {
+		t.Errorf("a pull of the same layers elsewhere: %v", err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the registry sent ") || !strings.Contains(err.Error(), " bytes in ") {
+		t.Errorf("the one that dripped: %v", err)
 	}
 }

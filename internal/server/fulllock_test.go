@@ -16,16 +16,9 @@ import (
 // TestLockOnAFullDisk: RS-02, RS-08 a folder on whose disk not a byte is left is locked all the same, by a server that would make room or a
 // purge, also where no server has ever locked it.
 func TestLockOnAFullDisk(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a small disk needs root")
-	}
 	for name, before := range map[string]bool{"locked before": true, "never locked": false} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+			dir := smallDisk(t, "64k")
 			if before {
 				held, err := lockFolder(dir)
 				if err != nil {
@@ -38,14 +31,7 @@ func TestLockOnAFullDisk(t *testing.T) {
 					t.Errorf("nobody holds it, and it names %d", pid)
 				}
 			}
-			fill, err := os.Create(filepath.Join(dir, "fill"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer fill.Close()
-			if _, err := io.Copy(fill, endless{}); !errors.Is(err, syscall.ENOSPC) {
-				t.Fatalf("the disk does not get full: %v", err)
-			}
+			fillUp(t, dir)
 			held, err := lockFolder(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -67,3 +53,30 @@ func TestLockOnAFullDisk(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// smallDisk is a folder with a file system of its own.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a small disk needs root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// fillUp leaves not a byte of a folder's disk.
+func fillUp(t *testing.T, dir string) {
+	t.Helper()
+	fill, err := os.OpenFile(filepath.Join(dir, "fill"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fill.Close()
+	if _, err := io.Copy(fill, endless{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk does not get full: %v", err)
+	}
+}

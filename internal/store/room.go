@@ -100,11 +100,15 @@ func (f facts) rewrite() bool {
 // holdUpTo is the length for which the file, which holds as much of the disk now, is to hold it: 0 if there is nothing
 // to be taken.
 func (f facts) holdUpTo(holds int64) int64 {
-	upTo := min(f.size+ahead, holds+max(0, f.diskFree-leaveOthers))
-	if upTo <= holds && f.size+ahead > holds {
+	lack := f.size + ahead - holds
+	if lack <= 0 {
+		return f.size + ahead
+	}
+	more := min(lack, f.diskFree-leaveOthers)
+	if more <= 0 {
 		return 0
 	}
-	return upTo
+	return holds + more
 }
 
 // disarm reports whether etcd's alarm can be lifted.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,6 +233,7 @@ func TestHoldUpTo(t *testing.T) {
 		"more is held than is asked": {10 * mib, 60 * mib, 1000 * mib, 42 * mib},
 		"just enough":                {10 * mib, 10 * mib, 48 * mib, 42 * mib},
 		"little":                     {10 * mib, 10 * mib, 20 * mib, 14 * mib},
+		"a disk that does not say":   {10 * mib, 40 * mib, math.MaxInt64, 42 * mib},
 		"the last room":              {10 * mib, 10 * mib, 16 * mib, 0},
 		"none":                       {10 * mib, 10 * mib, 0, 0},
 	} {

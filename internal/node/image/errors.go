@@ -165,7 +165,7 @@ func (f fault) other(e *Error) {
 	case f.has("500 internal server error", "502 bad gateway", "503 service unavailable", "504 gateway"):
 		e.Message = fmt.Sprintf("%s has trouble of its own: %s", f.from, tail(f.text, "unexpected status"))
 	case f.code == codes.Canceled: // by the runtime: whoever asks for a pull and calls it off does not read this
-		e.Message = fmt.Sprintf("%s sent nothing for too long, so the pull of image %s was given up; check the registry and the network, or raise "+
+		e.Message = fmt.Sprintf("%s sent nothing, or next to nothing, for too long, so the pull of image %s was given up; check the registry and the network, or raise "+
 			"--image-pull-progress-deadline of wherry server (image_pull_progress_timeout of containerd)", f.from,
 			f.ref.Given)
 		e.Err = errors.Join(errNetwork, f.err)

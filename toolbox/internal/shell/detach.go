@@ -167,6 +167,9 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 		signal.Ignore(unix.SIGINT, unix.SIGQUIT)
 	}
 	s.stopInOrder()
+	if functions, err := syntax.NewParser().Parse(strings.NewReader(parts[1]), "sh"); err == nil {
+		s.rewriter.noteLeaving(functions) // which the program calls
+	}
 	file, err := s.rewriter.parse(parts[2], "sh")
 	if err != nil {
 		return applet.Fail(2, "%w", err)
@@ -186,7 +189,7 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 		before.Stmts = append(before.Stmts, set.Stmts...)
 	}
 	file.Stmts = append(before.Stmts, s.withTraps(file.Stmts)...)
-	return exit(s.runner.Run(context.Background(), file))
+	return s.result(s.runner.Run(context.Background(), file))
 }
 
 // alone is the one program that a script runs, if this process may become it: nothing in it is still to be written by
