@@ -83,6 +83,7 @@ func TestExitInTraps(t *testing.T) {
 		"in a function":          {`sh -c 'f() { echo f; exit 5; }; trap "f; echo never" EXIT; false'; echo $?`, "f\n5\n"},
 		"from standard input":    {`printf 'trap "echo a; exit 3" EXIT\ntrue\n' | { sh -c 'sh'; echo $?; }`, "a\n3\n"},
 		"in a loop":              {`sh -c 'trap "for i in 1 2 3; do echo \$i; exit 7; done" EXIT; :'; echo $?`, "1\n7\n"},
+		"in one without end":     {`sh -c 'trap "while :; do echo a; exit 0; done" EXIT; false'; echo $?; sh -c 'trap "until false; do echo b; exit 3; done" EXIT'; echo $?`, "a\n0\nb\n3\n"},
 		"set by a file":          {`echo 'trap "echo T" TERM' >lib; sh -c '. ./lib; sh -c "kill -TERM \$PPID"'; echo $?`, "T\n0\n"},
 		"bash: of ERR":           {`sh -c 'trap "exit 6" ERR; trap "echo bye" EXIT; false; echo on'; echo $?`, "bye\n6\n"},
 		"bash: of both":          {`sh -c 'trap "echo err; exit 7" ERR; trap "echo bye; exit 9" EXIT; (exit 3); echo on'; echo $?`, "err\nbye\n9\n"},

@@ -57,7 +57,7 @@ func (s *session) converse() error {
 				fmt.Fprintln(os.Stderr, "exit")
 			}
 			s.leave()
-			return exit(last)
+			return s.result(last)
 		case err != nil:
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *session) converse() error {
 		}
 		var ended bool
 		if last, ended = s.line(text, ed); ended {
-			return exit(last)
+			return s.result(last)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"os"
 	"reflect"
 	"strconv"
 
@@ -16,8 +17,13 @@ import (
 type left struct {
 	is     bool
 	status int
+	after  int  // how many commands came after it in the trap
 	onErr  bool // there is a trap on ERR
 }
+
+// endless is after how many commands that were left out a trap is one that does not end by itself: what it loops for
+// may be what was left out.
+const endless = 1000
 
 // inTrap tells whether the shell is running a trap on EXIT or ERR, as the interpreter calls them itself.
 func (s *session) inTrap() bool {
@@ -36,7 +42,7 @@ func (s *session) leaveTrap(hc interp.HandlerContext, args []string) []string {
 		}
 		status = n & 0xff
 	}
-	s.left.is, s.left.status = true, status
+	s.left.is, s.left.status, s.left.after = true, status, 0
 	return s.leftOut(hc)
 }
 
@@ -48,6 +54,12 @@ func (s *session) leftOut(hc interp.HandlerContext) []string {
 		status = int(hc.LastExitStatus)
 	}
 	if s.inTrap() {
+		if s.left.after++; s.left.after > endless {
+			if s.parting != nil {
+				s.parting()
+			}
+			os.Exit(status)
+		}
 		return []string{inner + "status", strconv.Itoa(status)}
 	}
 	s.left.is = false // the trap on EXIT comes now, and may say exit once more
