@@ -47,7 +47,7 @@ func TestStalledClients(t *testing.T) {
 	srv := own(t, ServerOptions{Args: []string{"--container-log-max-size", "100Mi"}}) // else its end may be all that is read
 	k := kitOn(t, srv)
 	const written = 20_000_000
-	k.up(fmt.Sprintf("metadata: {name: app}\nspec: {containers: [{name: main, command: [sh, -c, 'echo first; head -c %d /dev/zero | tr \"\\0\" x | fold -w 999; echo; echo last; IDLE']}]}", written))
+	k.up(fmt.Sprintf("metadata: {name: app}\nspec: {containers: [{name: main, command: [sh, -c, 'echo first; yes $(printf %%0999d 1) | head -c %d; echo; echo last; IDLE']}]}", written))
 	k.awaitLog("app", "main", "last")
 	before := srv.resident(t)
 
@@ -84,7 +84,7 @@ func TestStalledClients(t *testing.T) {
 	}
 	stall(exec(url.Values{"stdout": {"true"}, "command": endless("exec-stalled")}))
 	stall(exec(url.Values{"stdout": {"true"}, debugask.ParamName: {"deaf"}, debugask.ParamImage: {images.BusyboxRef},
-		"command": {"sh", "-c", fmt.Sprintf("echo begun; head -c %d /dev/zero | tr '\\0' y | fold -w 999; %s", written, Idle)}}))
+		"command": {"sh", "-c", fmt.Sprintf("echo begun; yes $(printf %%0999d 2) | head -c %d; %s", written, Idle)}}))
 	stall(func(out *deaf) {
 		_, _ = k.start("app", imageExec{image: images.BusyboxRef, command: endless("image-stalled"), stdout: out, ctx: ctx})
 	})

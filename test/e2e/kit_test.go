@@ -139,16 +139,17 @@ func (k *kit) awaitLog(pod, container, text string) string {
 	stream, err := k.Client.CoreV1().Pods(k.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true}).Stream(k.ctx())
 	k.must(err)
 	defer stream.Close()
-	var got bytes.Buffer
-	buf := make([]byte, 4096)
+	var got []byte
+	buf := make([]byte, 64<<10)
 	for {
 		n, err := stream.Read(buf)
-		got.Write(buf[:n])
-		if strings.Contains(got.String(), text) {
-			return got.String()
+		seen := max(0, len(got)-len(text)+1) // what was looked at
+		got = append(got, buf[:n]...)
+		if bytes.Contains(got[seen:], []byte(text)) {
+			return string(got)
 		}
 		if err != nil {
-			k.t.Fatalf("the log of %s/%s ended (%v) without %q:\n%s", pod, container, err, text, got.String())
+			k.t.Fatalf("the log of %s/%s ended (%v) without %q, after %d bytes:\n%.2000s", pod, container, err, text, len(got), got)
 		}
 	}
 }

@@ -279,19 +279,30 @@ func (s *Stream) Text() string {
 // Await waits until text has been printed, and gives all so far.
 func (s *Stream) Await(text string) string {
 	s.t.Helper()
-	return s.AwaitFunc(text, func(all string) bool { return strings.Contains(all, text) })
+	looked := 0 // how much was looked through: a log may be long
+	return s.await(text, func(all []byte) bool {
+		from := max(0, looked-len(text)+1)
+		looked = len(all)
+		return bytes.Contains(all[from:], []byte(text))
+	})
 }
 
 // AwaitFunc waits until the output is as until says; what says it in words.
 func (s *Stream) AwaitFunc(what string, until func(string) bool) string {
 	s.t.Helper()
+	return s.await(what, func(all []byte) bool { return until(string(all)) })
+}
+
+// await calls until with what there is, which it must not keep.
+func (s *Stream) await(what string, until func([]byte) bool) string {
+	s.t.Helper()
 	timeout := time.After(Timeout)
 	for {
 		s.mu.Lock()
-		all, change, closed := string(s.text), s.change, s.closed
+		all, change, closed := s.text[:len(s.text):len(s.text)], s.change, s.closed // what is written later is behind it, or elsewhere
 		s.mu.Unlock()
 		if until(all) {
-			return all
+			return string(all)
 		}
 		if closed {
 			s.t.Fatalf("%s: ended without %q; it printed\n%s", s.name, what, all)

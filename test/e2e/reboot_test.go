@@ -116,7 +116,7 @@ func TestSidecarAgentDies(t *testing.T) {
 	s.Wait("start", "wait for its second sidecar", func(p *corev1.Pod) bool { c := Status(p, "side-2"); return c != nil && c.State.Running != nil })
 	s.Wait("back", "back off", func(p *corev1.Pod) bool {
 		c := Status(p, "crashes")
-		return c != nil && c.RestartCount == 1 && c.State.Waiting != nil
+		return c != nil && c.RestartCount >= 1 && c.State.Waiting != nil
 	})
 	victim := s.PIDOf("dies", "side")
 	s.Delete("end")
@@ -125,6 +125,7 @@ func TestSidecarAgentDies(t *testing.T) {
 	for _, st := range []*Stage{run, start, end, dies, back} {
 		st.Note("killed")
 	}
+	started := back.Play().Count("crashes", "start") // twice; more often where the machine took long for all the others
 	start.Clear("side-2", "sick")
 	kill(t, victim)
 	if err := srv.Start(context.Background()); err != nil {
@@ -166,9 +167,11 @@ func TestSidecarAgentDies(t *testing.T) {
 		play.Happened("SC-19", name, "start", 0)
 		play.Happened("SC-19", name, "post", 0)
 	}
-	times := back.Await("crashes", "start", 3).Times("crashes", "start")
-	play.Gap("PL-02 the back-off survives", times[1], times[2], 9*time.Second, 40*time.Second)
-	if c := Status(s.WaitRestarts("back", "crashes", 2), "crashes"); c.RestartCount != 2 {
-		t.Errorf("PL-02 restart count %d", c.RestartCount)
+	times := back.Await("crashes", "start", started+1).Times("crashes", "start")
+	backOff := 10 * time.Second << (started - 2)
+	play.Gap("PL-02 the back-off survives", times[started-1], times[started], backOff-time.Second, backOff+30*time.Second)
+	c := Status(s.WaitRestarts("back", "crashes", int32(started)), "crashes")
+	if n := back.Play().Count("crashes", "start"); int(c.RestartCount) > n-1 {
+		t.Errorf("PL-02 restart count %d after %d starts", c.RestartCount, n)
 	}
 }

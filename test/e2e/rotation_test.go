@@ -44,7 +44,7 @@ metadata: {name: p}
 spec:
   containers:
   - name: c
-    command: [sh, -c, 'head -c 12000000 /dev/zero | tr "\0" x | fold -w 999; echo done; IDLE']
+    command: [sh, -c, 'yes $(printf %0999d 1) | head -c 12000000; echo done; IDLE']
 `)
 	links, err := filepath.Glob(filepath.Join(k.DataDir, "log", "containers", "p_"+k.Namespace+"_c-*.log"))
 	k.must(err)
@@ -73,7 +73,7 @@ func TestLogFlood(t *testing.T) {
 	dir := filepath.Join(k.DataDir, "log", "pods", k.Namespace+"_p_"+string(pod.UID), "c")
 	for _, megabytes := range []int{100, 100, 3, 3} {
 		before := k.lastRotated(dir, files+1) // with one that is being made or removed
-		k.sh("p", "c", fmt.Sprintf("head -c %d000000 /dev/zero | tr '\\0' x | fold -w 9999 >/proc/1/fd/1; echo >/proc/1/fd/1", megabytes))
+		k.sh("p", "c", fmt.Sprintf("yes $(printf %%09999d 1) | head -c %d000000 >/proc/1/fd/1; echo >/proc/1/fd/1", megabytes))
 		k.awaitRotatedAfter(dir, before, files+1)
 	}
 	// The bursts are gone, also from the disk: the runtime has not kept the files open.

@@ -103,8 +103,13 @@ func act(args []string) error {
 	if *every > 0 {
 		ticks = time.Tick(*every)
 	}
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	var look <-chan struct{}
+	if *until {
+		var err error
+		if look, err = j.changes(); err != nil {
+			return err
+		}
+	}
 	for {
 		select {
 		case s := <-signals:
@@ -118,8 +123,8 @@ func act(args []string) error {
 		case <-ticks:
 			j.tell("tick")
 			continue
-		case <-look.C:
-			if !*until || !there(j.file("go")) {
+		case <-look:
+			if !there(j.file("go")) {
 				continue
 			}
 		}
@@ -202,8 +207,14 @@ func tell(args []string) error {
 	before := j.count(*after)
 	j.tell("%s", f.Arg(2))
 	time.Sleep(*long)
-	for *after != "" && j.count(*after) == before {
-		time.Sleep(20 * time.Millisecond)
+	if *after != "" {
+		changed, err := j.changes()
+		if err != nil {
+			return err
+		}
+		for j.count(*after) == before {
+			<-changed
+		}
 	}
 	j.tell("%s-done", f.Arg(2))
 	if *kill {
