@@ -5,6 +5,7 @@
 # built before. A step's log is printed whole when the step has ended, those of steps that failed last; all are kept in bin/test. Once a
 # minute it is said what is running.
 #   BESIDE   further targets of the Makefile, which compute and measure no time (lint vulnerabilities fuzz)
+#   SLICES   1: a slice of Kubernetes' own conformance specs too, against a server and against an agent in a cluster (docs/conformance.md)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -61,6 +62,9 @@ storms() {
 	step failpoints tools/e2e.sh ./test/failpoints
 	step race make $built test-race
 	step servers make $built test-servers # one package after another, each with servers in it: most of the time they wait
+	[ -n "${SLICES:-}" ] || return 0
+	step conformance env SLICE=1 PROCS=3 make $built conformance
+	step cluster env SLICE=1 PROCS=3 make $built test-cluster
 }
 
 checks() {

@@ -101,9 +101,60 @@ bootstrap_token() {
 		--from-literal=token-id=abcdef --from-literal=token-secret="$1" --from-literal=usage-bootstrap-authentication=true
 } >/dev/null
 
+# debian_containerd starts Debian's containerd, with pods on a bridge by Debian's CNI plug-ins, as the agent's runtime.
+debian_containerd() {
+	local dir=$data/containerd from=$repo/bin/debian/usr bridge=whdebian0
+	(cd "$repo" && NEEDED=1 tools/setup.sh containerd busybox)
+	mkdir -p "$dir/net.d"
+	cat >"$dir/config.toml" <<-END
+		version = 2
+		root = "$dir/root"
+		state = "$dir/state"
+		[grpc]
+		  address = "$dir/c.sock"
+		[ttrpc]
+		  address = "$dir/t.sock"
+		[plugins."io.containerd.grpc.v1.cri"]
+		  sandbox_image = "wherry.dev/pause:build"
+		  restrict_oom_score_adj = true
+		  enable_unprivileged_ports = true
+		  enable_unprivileged_icmp = true
+		  [plugins."io.containerd.grpc.v1.cri".registry]
+		    config_path = "$folder/registries"
+		  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+		    runtime_type = "io.containerd.runc.v2"
+		    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+		      Root = "$dir/runc"
+		  [plugins."io.containerd.grpc.v1.cri".cni]
+		    bin_dir = "$from/lib/cni"
+		    conf_dir = "$dir/net.d"
+	END
+	cat >"$dir/net.d/10-bridge.conflist" <<-END
+		{"cniVersion": "1.0.0", "name": "debian", "plugins": [{"type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": true, "hairpinMode": true,
+		 "ipam": {"type": "host-local", "dataDir": "$dir/ipam", "ranges": [[{"subnet": "10.97.250.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+		 {"type": "portmap", "capabilities": {"portMappings": true}}]}
+	END
+	ip link add "$bridge" type bridge
+	PATH=$from/bin:$from/sbin:$PATH "$from/bin/containerd" --config "$dir/config.toml" >"$out/containerd.log" 2>&1 &
+	debian=$!
+	import=("$from/bin/ctr" --address "$dir/c.sock" -n k8s.io images import)
+	until_true "containerd answers" "$from/bin/ctr" --address "$dir/c.sock" version
+	"${import[@]}" "$repo/internal/runtime/bundle/bin/pause.tar" >/dev/null
+	agent_flags=(--container-runtime-endpoint "unix://$dir/c.sock" --bridge-name "$bridge")
+}
+
+# debian_stop ends it, when its pods have gone with the agent's folder.
+debian_stop() {
+	[ -n "${debian:-}" ] || return 0
+	kill "$debian" 2>/dev/null || true
+	wait "$debian" 2>/dev/null || true
+	ip link del whdebian0 || true
+	awk -v dir="$data/" 'index($2, dir) == 1 {print $2}' /proc/mounts | sort -r | while read -r mount; do umount -l "$mount"; done
+}
+
 # cluster_start starts control plane and agent, and waits until the node is ready.
 cluster_start() {
-	local secret
+	local secret agent_flags=()
 	pki=$data/pki
 	mkdir -p "$pki"
 	chmod 700 "$pki"
@@ -115,8 +166,9 @@ cluster_start() {
 	cp "$pki/admin.kubeconfig" "$pki/bootstrap.kubeconfig"
 	"$bin/kubectl" config --kubeconfig="$pki/bootstrap.kubeconfig" unset users.u >/dev/null
 	"$bin/kubectl" config --kubeconfig="$pki/bootstrap.kubeconfig" set-credentials u --token="abcdef.$secret" >/dev/null
+	[ -z "${DEBIAN:-}" ] || debian_containerd
 	"$repo/bin/wherry" agent --data-dir "$data/agent" --node-name worker --bootstrap-kubeconfig "$pki/bootstrap.kubeconfig" \
-		>"$out/server.log" 2>&1 &
+		"${agent_flags[@]}" >"$out/server.log" 2>&1 &
 	server=$!
 	until_true "the node joins" alive k get node worker
 	k wait --for=condition=Ready --timeout=2m node/worker >/dev/null

@@ -4,6 +4,7 @@
 # Builds Kubernetes' conformance suite and runs it against a bin/wherry server of its own (make conformance), or against
 # a control plane of Kubernetes' own programs whose node is a bin/wherry agent (make test-cluster). As root.
 #   CLUSTER  1: the latter; the default is then the specs of nodes and of their storage
+#   DEBIAN   1: with CLUSTER, Debian's containerd is the agent's runtime
 #   PLAIN    1: the specs that are not conformance, without those of features that are off by default, of other machines' storage and
 #            providers, and without slow, flaky and serial ones; most of those that need two nodes skip themselves
 #   SLICE    1: the specs of slice.txt, with CLUSTER of slice-cluster.txt: what each change must pass (.ci/run)
@@ -14,7 +15,7 @@
 #   CACHE    folder of what is built, which is kept until the release of Kubernetes, or how it is built, is another
 #            (~/.cache/wherry/conformance)
 # Ports 6443, 10250 and 5000 must be free, with CLUSTER also 2379, 2380, 10257 and 10259. The exit code is that of the
-# comparison with known.txt, with CLUSTER known-cluster.txt, with PLAIN known-plain.txt.
+# comparison with known.txt, with CLUSTER known-cluster.txt, with DEBIAN known-debian.txt, with PLAIN known-plain.txt.
 set -euo pipefail
 cd "$(dirname "$0")"
 repo=$(cd ../.. && pwd)
@@ -30,6 +31,7 @@ find "$cache" -mindepth 1 -maxdepth 1 ! -path "$built" -exec rm -rf {} + # of a 
 known=known.txt folder=$data
 if [ -n "${CLUSTER:-}" ]; then
 	known=known-cluster.txt folder=$data/agent
+	[ -z "${DEBIAN:-}" ] || known=known-debian.txt
 	FOCUS=${FOCUS:-'^\[sig-(node|storage)\]'}
 fi
 
@@ -67,6 +69,7 @@ build() {
 }
 
 server=
+import=("$repo/bin/wherry" image import --data-dir "$folder")
 finish() {
 	local code=$?
 	[ -z "${images_PID:-}" ] || kill "$images_PID" 2>/dev/null || true
@@ -75,6 +78,7 @@ finish() {
 		wait "$server" 2>/dev/null || true
 		"$repo/bin/wherry" purge --data-dir "$folder" --yes >>"$out/server.log" 2>&1 || echo "conformance: see $out/server.log: not all was removed" >&2
 	fi
+	debian_stop >>"$out/server.log" 2>&1
 	cluster_stop
 	[ -z "${CLUSTER:-}" ] || rm -rf "$data"
 	exit $code
@@ -104,7 +108,7 @@ start() {
 	if [ -n "${CLUSTER:-}" ]; then cluster_start; else server_start; fi
 	registry
 	for archive in "$built"/images/*.tar; do
-		"$repo/bin/wherry" image import --data-dir "$folder" "$archive" >/dev/null
+		"${import[@]}" "$archive" >/dev/null
 	done
 }
 
