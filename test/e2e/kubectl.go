@@ -299,7 +299,8 @@ func (s *Stream) await(what string, until func([]byte) bool) string {
 	timeout := time.After(Timeout)
 	for {
 		s.mu.Lock()
-		all, change, closed := s.text[:len(s.text):len(s.text)], s.change, s.closed // what is written later is behind it, or elsewhere
+		// what is written later is behind it, or elsewhere
+		all, change, closed := s.text[:len(s.text):len(s.text)], s.change, s.closed
 		s.mu.Unlock()
 		if until(all) {
 			return string(all)

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// changes tells that something may have changed beside the journal, or in it: a file was made, removed or written. It tells at once, too, so
-// that whoever looks after each word misses nothing. A look every now and then would cost the machine more than all else that many containers
-// do here.
+// changes tells that something may have changed beside the journal, or in it: a file was made, removed or written. It
+// tells at once, too, so that whoever looks after each word misses nothing. A look every now and then would cost the
+// machine more than all else that many containers do here.
 func (j journal) changes() (<-chan struct{}, error) {
 	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC)
 	if err != nil {
