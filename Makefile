@@ -248,7 +248,7 @@ test-cluster: build ## The specs of nodes and their storage, on an agent that jo
 	@CLUSTER=1 test/conformance/run.sh
 
 .PHONY: test-cluster-debug
-test-cluster-debug: build ## Debugging installed in a cluster of Kubernetes' own programs, kubelet and containerd included (root; RUN=regex, KEEP=1)
+test-cluster-debug: build bin/helm ## Debugging installed in a cluster of Kubernetes' own programs, kubelet and containerd included (root; RUN=regex, KEEP=1)
 	@NEEDED=1 tools/setup.sh containerd busybox
 	@PATH="$$PATH:$(CURDIR)/bin/debian/bin:$(CURDIR)/bin/debian/usr/bin" test/cluster/run.sh
 

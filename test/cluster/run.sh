@@ -90,6 +90,7 @@ containerd_start() {
 	ctr images import "$repo/internal/runtime/bundle/bin/pause.tar"
 	ctr images import "$data/wherry.tar"
 	ctr images import "$data/busybox.tar"
+	ctr images import "$data/tools.tar"
 } >/dev/null
 
 kubelet_start() {
@@ -133,7 +134,10 @@ if [ "$(cat "$out/version-debug" 2>/dev/null)" != "$version" ]; then
 	echo "$version" >"$out/version-debug"
 fi
 "$repo/bin/wherry" cluster image -o "$data/wherry.tar" >/dev/null
-(cd "$repo" && go run ./tools/mkimage -o "$data/busybox.tar" -ref test.wherry.dev/busybox:1 -file "$(command -v busybox)=/bin/busybox" -entrypoint /bin/busybox)
+busybox=$(command -v busybox)
+(cd "$repo" && go run ./tools/mkimage -o "$data/busybox.tar" -ref test.wherry.dev/busybox:1 -file "$busybox=/bin/busybox" -entrypoint /bin/busybox &&
+	go run ./tools/mkimage -o "$data/tools.tar" -ref registry.example.com/tools:1 -file "$busybox=/bin/busybox" \
+		-file test/cluster/testdata/audit.sh=/audit.sh:755)
 trap finish EXIT
 trap 'exit 130' INT TERM
 cat >"$data/audit.yaml" <<-END
@@ -147,8 +151,8 @@ cluster_pki
 control_plane
 containerd_start
 kubelet_start
-export WHERRY=$repo/bin/wherry KUBECTL=$bin/kubectl KUBECONFIG=$pki/admin.kubeconfig CLUSTER_NODE=$node CLUSTER_CRI=$data/containerd.sock \
-	CLUSTER_AUDIT=$data/audit.log CLUSTER_PKI=$pki CLUSTER_KUBELET=$kubelet
+export WHERRY=$repo/bin/wherry KUBECTL=$bin/kubectl HELM=$repo/bin/helm CTR=$bin/ctr KUBECONFIG=$pki/admin.kubeconfig CLUSTER_NODE=$node \
+	CLUSTER_CRI=$data/containerd.sock CLUSTER_AUDIT=$data/audit.log CLUSTER_PKI=$pki CLUSTER_KUBELET=$kubelet
 code=0
 what=(-v ${RUN:+-run "$RUN"})
 [ -z "${BENCH:-}" ] || what=(-run '^$' -bench "$BENCH" -benchtime "${N:-5}x" -timeout 30m)

@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/check/guides"
 )
 
 //go:embed testdata/kubectl.txt
@@ -88,15 +89,9 @@ func TestKubectlTable(t *testing.T) {
 
 func (s step) prints(t *testing.T, out, want string) bool {
 	t.Helper()
-	switch want[0] {
-	case '~':
-		re, err := regexp.Compile("(?m)" + want[1:])
-		if err != nil {
-			t.Fatalf("line %d: %v", s.line, err)
-		}
-		return re.MatchString(out)
-	case '-':
-		return !strings.Contains(out, want[1:])
+	is, err := guides.Prints(out, want)
+	if err != nil {
+		t.Fatalf("line %d: %v", s.line, err)
 	}
-	return strings.Contains(out, want)
+	return is
 }

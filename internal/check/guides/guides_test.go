@@ -12,28 +12,37 @@ import (
 
 const root = "../../.."
 
-// TestEveryCommandHasATest: each command of the README and of the guides is in the script of the test that types them,
-// which takes long.
-func TestEveryCommandHasATest(t *testing.T) {
-	script, err := os.ReadFile(filepath.Join(root, "test/e2e/testdata/guides.txt"))
+// scriptOf is a script whose pages have all the commands that are written in them, and no others.
+func scriptOf(t *testing.T, path string) []Page {
+	t.Helper()
+	script, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages, err := Parse(string(script))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", path, err)
 	}
-	var known []string
 	for _, p := range pages {
-		known = append(known, p.Path)
 		text, err := os.ReadFile(filepath.Join(root, p.Path))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Match(string(text)); err != nil {
-			t.Errorf("%s: %v", p.Path, err)
+			t.Errorf("%s: %s: %v", path, p.Path, err)
 		}
 	}
+	return pages
+}
+
+// TestEveryCommandHasATest: each command of the README and of the guides is in the scripts of the tests that type them,
+// which take long.
+func TestEveryCommandHasATest(t *testing.T) {
+	var known []string
+	for _, p := range scriptOf(t, "test/e2e/testdata/guides.txt") {
+		known = append(known, p.Path)
+	}
+	scriptOf(t, "test/cluster/testdata/guide.txt")
 	written, err := filepath.Glob(filepath.Join(root, "docs/guides/*.md"))
 	if err != nil || len(written) == 0 {
 		t.Fatalf("%v, %v", written, err)
@@ -42,6 +51,42 @@ func TestEveryCommandHasATest(t *testing.T) {
 		if page := strings.TrimPrefix(g, root+"/"); !slices.Contains(known, page) {
 			t.Errorf("%s is not in guides.txt", page)
 		}
+	}
+}
+
+// TestTypedElsewhere: what guides.txt leaves to the test on a cluster is typed there.
+func TestTypedElsewhere(t *testing.T) {
+	typed := map[string]bool{} // page and command
+	for _, p := range scriptOf(t, "test/cluster/testdata/guide.txt") {
+		for _, s := range p.Steps {
+			typed[p.Path+s.Run] = typed[p.Path+s.Run] || s.Kind.ofPage() && s.Kind != NotTyped
+		}
+	}
+	left := 0
+	for _, p := range scriptOf(t, "test/e2e/testdata/guides.txt") {
+		for _, s := range p.Steps {
+			if s.Kind != NotTyped || !strings.Contains(s.Wants[0], "test/cluster") {
+				continue
+			}
+			if left++; !typed[p.Path+s.Run] {
+				t.Errorf("%s: %q is typed by neither test", p.Path, s.Run)
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("guides.txt leaves nothing to test/cluster: is it written otherwise?")
+	}
+}
+
+// TestPrints: a text, a regular expression of a line, and what must not be there.
+func TestPrints(t *testing.T) {
+	for want, is := range map[string]bool{"two": true, "four": false, "~^two .*here$": true, "~^here": false, "-two": false, "-four": true} {
+		if got, err := Prints("one\ntwo is here\nthree\n", want); got != is || err != nil {
+			t.Errorf("%q: %v, %v", want, got, err)
+		}
+	}
+	if _, err := Prints("", "~("); err == nil {
+		t.Error("half a regular expression is taken")
 	}
 }
 

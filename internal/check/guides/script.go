@@ -4,6 +4,7 @@ package guides
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -57,7 +58,7 @@ func Parse(script string) (pages []Page, err error) {
 			pages, needs = append(pages, Page{Path: rest}), ""
 			continue
 		case len(pages) == 0:
-			return nil, fmt.Errorf("guides.txt, line %d: of which page is it?", i+1)
+			return nil, fmt.Errorf("the script, line %d: of which page is it?", i+1)
 		}
 		p := &pages[len(pages)-1]
 		switch {
@@ -66,7 +67,7 @@ func Parse(script string) (pages []Page, err error) {
 		case kind.ofPage() || slices.Contains([]Kind{OfScript, ScriptLasts, Interrupts, Stands}, kind):
 			p.Steps = append(p.Steps, Step{Kind: kind, Line: i + 1, Run: rest, Needs: needs})
 		case len(p.Steps) == 0:
-			return nil, fmt.Errorf("guides.txt, line %d: of which command is it?", i+1)
+			return nil, fmt.Errorf("the script, line %d: of which command is it?", i+1)
 		default:
 			last := &p.Steps[len(p.Steps)-1]
 			last.Wants = append(last.Wants, line)
@@ -75,7 +76,7 @@ func Parse(script string) (pages []Page, err error) {
 	for _, p := range pages {
 		for _, s := range p.Steps {
 			if s.Kind == NotTyped && len(s.Wants) == 0 {
-				return nil, fmt.Errorf("guides.txt, line %d: why is %q not typed?", s.Line, s.Run)
+				return nil, fmt.Errorf("the script, line %d: why is %q not typed?", s.Line, s.Run)
 			}
 		}
 	}
@@ -92,10 +93,10 @@ func (p Page) Match(text string) (typed []string, err error) {
 			continue
 		}
 		if len(written) == 0 {
-			return nil, fmt.Errorf("guides.txt, line %d: the page has no command left for %q", s.Line, s.Run)
+			return nil, fmt.Errorf("the script, line %d: the page has no command left for %q", s.Line, s.Run)
 		}
 		if FirstLine(written[0]) != s.Run {
-			return nil, fmt.Errorf("guides.txt, line %d: the page goes on with %q, the script with %q", s.Line,
+			return nil, fmt.Errorf("the script, line %d: the page goes on with %q, the script with %q", s.Line,
 				FirstLine(written[0]), s.Run)
 		}
 		typed, written = append(typed, written[0]), written[1:]
@@ -104,4 +105,21 @@ func (p Page) Match(text string) (typed []string, err error) {
 		return nil, fmt.Errorf("the script does not know %q", FirstLine(written[0]))
 	}
 	return typed, nil
+}
+
+// Prints reports whether what a command has printed is as a line of a script wants it: with that text in it or, after
+// "~", as that regular expression says or, after "-", without that text. (Pure.)
+func Prints(out, want string) (bool, error) {
+	if text, not := strings.CutPrefix(want, "-"); not {
+		return !strings.Contains(out, text), nil
+	}
+	text, is := strings.CutPrefix(want, "~")
+	if !is {
+		return strings.Contains(out, want), nil
+	}
+	re, err := regexp.Compile("(?m)" + text)
+	if err != nil {
+		return false, err
+	}
+	return re.MatchString(out), nil
 }

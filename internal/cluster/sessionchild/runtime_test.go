@@ -17,6 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cluster/agent/talk"
 	"github.com/wherryproject/wherry/internal/enginesocket"
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/engines/byrpc"
+	"github.com/wherryproject/wherry/internal/hostdebug/image"
 )
 
 // runtimeServer says that it is a runtime.
@@ -70,5 +72,25 @@ func TestRuntimeAnswers(t *testing.T) {
 	absent := &enginesocket.Absent{What: "it is nowhere", Named: "--address names another"}
 	if err := forInstaller(absent); strings.Contains(err.Error(), "--address") || !strings.Contains(err.Error(), "it is nowhere (wherry") {
 		t.Error(err)
+	}
+}
+
+// DA-14: an image of the pod's own is asked of the runtime that was found, also where that is in no usual place of
+// containerd's.
+func TestOwnImageOfTheRuntimeFound(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "r")
+	serveAt(t, socket, true)
+	runtime, err := byrpc.NewCRI(t.Context(), engines.Options{Getenv: func(name string) string {
+		return map[string]string{enginesocket.CRIPlace().Variable: socket}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.Close()
+	pod := &byrpc.Pod{Containers: []byrpc.PodContainer{{Name: "web", ImageRef: "sha256:1",
+		Container: &engines.Container{Image: "registry.example.com/tools:1"}}}}
+	own := imageOf("registry.example.com/tools:1", pod, runtime, nil).(*image.Image).Own
+	if _, err := own(t.Context()); err == nil || !strings.Contains(err.Error(), "containerd ("+socket+")") {
+		t.Errorf("it was asked for elsewhere: %v", err)
 	}
 }

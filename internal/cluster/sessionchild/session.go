@@ -52,7 +52,7 @@ func runSession(ctx context.Context, o engines.Options, w wire.Session, use equi
 		func(text string) { lines.print("wherry: " + text) }
 	req.Recheck = func(ctx context.Context) error { return runtime.Still(ctx, pod, nameOf(w.Pod)) }
 	if w.Image != "" && !podspec.IsToolbox(w.Image) {
-		req.Image = imageOf(w.Image, pod, o, req.Note)
+		req.Image = imageOf(w.Image, pod, runtime, req.Note)
 	}
 	code, err := session.Run(ctx, req, streams)
 	reports.say(talk.Report{Ended: endOf(code, err, lines)})
@@ -110,11 +110,12 @@ const (
 
 // imageOf is an image that a session runs from: of the node, if a container of this pod runs from it, else of its
 // registry, without credentials.
-func imageOf(ref string, pod *byrpc.Pod, o engines.Options, note func(string)) session.Image {
+func imageOf(ref string, pod *byrpc.Pod, runtime *byrpc.CRI, note func(string)) session.Image {
 	i := &image.Image{Ref: ref, Keys: anonymous{}, Reach: beyondNode(), Most: mostImage, Spare: spareDisk,
 		Whose: "it is pulled without credentials: use an image that everybody may pull, or one of the pod's own",
 		Note:  func(format string, args ...any) { note(fmt.Sprintf(format, args...)) }}
 	if own := ownImage(ref, pod); own != "" {
+		o := runtime.Containerd()
 		i.Own = func(ctx context.Context) (io.ReadCloser, error) {
 			return engine.Source{Engine: "containerd", Image: own}.Open(ctx,
 				engine.Options{Address: o.Address, Getenv: o.Getenv, Namespace: "k8s.io"})

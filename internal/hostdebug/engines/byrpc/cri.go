@@ -137,7 +137,7 @@ func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 		d.ReadLog = func(_ context.Context, lines int) (io.ReadCloser, error) { return criLog(path, lines) }
 	}
 	if !d.Alive() && info.Key != "" {
-		layers, err := Snapshots(engines.Options{Address: c.containerd(), Getenv: c.o.Getenv})(ctx, "k8s.io", info.Key)
+		layers, err := Snapshots(c.Containerd())(ctx, "k8s.io", info.Key)
 		if err != nil { // what else is known of it is
 			return d, fmt.Errorf("its files: %w", err)
 		}
@@ -146,13 +146,14 @@ func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 	return d, nil
 }
 
-// containerd is the socket by which containerd is asked for what the CRI does not report: its own, unless
-// another was given.
-func (c *CRI) containerd() string {
+// Containerd are the options by which containerd is asked for what the CRI does not report: at the socket that was
+// found, which may be none of containerd's own usual ones, unless another was given.
+func (c *CRI) Containerd() engines.Options {
+	o := engines.Options{Address: c.socket, Getenv: c.o.Getenv}
 	if c.o.Getenv(enginesocket.ContainerdPlace().Variable) != "" {
-		return ""
+		o.Address = ""
 	}
-	return c.socket
+	return o
 }
 
 func nanos(n int64) time.Time {
