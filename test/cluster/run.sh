@@ -31,6 +31,7 @@ build() {
 
 finish() {
 	local code=$? id
+	set +e # what is not there, as not all was started, keeps nothing of the rest
 	[ -z "${kubelet:-}" ] || { kill "$kubelet"; wait "$kubelet" || true; }
 	for id in $(ctr tasks list -q 2>/dev/null); do ctr tasks kill -s KILL "$id" || true; done
 	sleep 1
