@@ -119,11 +119,17 @@ func TestEveryFileNamesItsLicence(t *testing.T) {
 	}
 }
 
-// The root folder is for documents; code has a folder with a reason.
-func TestNoGoFilesInTheRoot(t *testing.T) {
-	for _, f := range goFiles(t) {
-		if f.dir() == "." {
-			t.Errorf("%s: move it into a package below internal/ or cmd/", f.path)
+// The root folder is for documents and what builds: code has a folder with a reason, and what a command wrote there by
+// chance, such as a kubeconfig, is not kept.
+func TestTheRootHoldsWhatIsNamed(t *testing.T) {
+	known := strings.Fields(".gitignore CONTRIBUTING.md LICENSE Makefile README.md SCOPE.md SECURITY.md go.mod go.sum staticcheck.conf")
+	found, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		if e.Type().IsRegular() && e.Name() != ".git" && !slices.Contains(known, e.Name()) {
+			t.Errorf("%s: it is not for the root folder: move it to a folder, or remove it", e.Name())
 		}
 	}
 }
