@@ -20,9 +20,8 @@ import (
 const (
 	// ports is how many free ports are tried: one must be free over UDP and TCP.
 	ports = 20
-	// maxStreams bounds TCP connections, idle how long one may say nothing.
-	maxStreams = 128
-	idle       = 10 * time.Second
+	// idle is how long a TCP connection may say nothing.
+	idle = 10 * time.Second
 )
 
 // listener has the two sockets.
@@ -33,7 +32,7 @@ type listener struct {
 	answer  answerer
 
 	readers sync.WaitGroup // of the two sockets
-	streams chan struct{}
+	streams *streams
 	leaving chan struct{}
 }
 
@@ -42,7 +41,7 @@ type sockets struct{ udp, tcp *os.File }
 
 // listenAt listens at the address: with sockets that were taken over, at the port of last time, or at any free one.
 func listenAt(address netip.Addr, last netip.AddrPort, taken *sockets) (*listener, error) {
-	l := &listener{streams: make(chan struct{}, maxStreams), leaving: make(chan struct{})}
+	l := &listener{streams: newStreams(maxStreams), leaving: make(chan struct{})}
 	if taken != nil {
 		err := l.use(*taken)
 		if err == nil && l.address.Addr() == address {
@@ -176,32 +175,28 @@ func (l *listener) connections(ctx context.Context) {
 			}
 			continue
 		}
-		select {
-		case l.streams <- struct{}{}:
-			go func() {
-				defer func() { <-l.streams }()
-				defer c.Close()
-				l.stream(ctx, c)
-			}()
-		default:
+		from, ok := netip.AddrFromSlice(c.RemoteAddr().(*net.TCPAddr).IP)
+		if from = from.Unmap(); !ok || !l.streams.enter(c, from) {
 			c.Close()
+			continue
 		}
+		go func() {
+			defer l.streams.leave(c, from)
+			defer c.Close()
+			l.stream(ctx, c, from)
+		}()
 	}
 }
 
 // stream answers over one TCP connection, one question after the other.
-func (l *listener) stream(ctx context.Context, c *net.TCPConn) {
-	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	if err != nil {
-		return
-	}
+func (l *listener) stream(ctx context.Context, c *net.TCPConn, from netip.Addr) {
 	for {
 		_ = c.SetDeadline(time.Now().Add(idle))
 		packet, err := readMessage(c)
 		if err != nil {
 			return
 		}
-		out := l.answer.whole(ctx, packet, from.Addr().Unmap())
+		out := l.answer.whole(ctx, packet, from)
 		if out == nil || writeMessage(c, out) != nil {
 			return
 		}
