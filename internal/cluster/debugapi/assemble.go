@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/common"
 
+	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/openapi"
 	"github.com/wherryproject/wherry/internal/cluster/debugapi/options"
 	"github.com/wherryproject/wherry/internal/cluster/wire"
@@ -38,13 +40,16 @@ func (s *Server) assemble(cluster *rest.Config) error {
 	c := genericapiserver.NewConfig(codecs)
 	c.FeatureGate = utilfeature.DefaultFeatureGate
 	c.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: streams.Gathering(s.listener),
+	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: streams.Gathering(s.conns.Listener(s.listener)),
 		// a WebSocket takes a connection of its own
 		Cert: served{s.authority.Serving}, ClientCA: s.front.ca, DisableHTTP2: true}
 	c.ExternalAddress = net.JoinHostPort(s.config.serviceNames()[0], "443")
 	c.LoopbackClientConfig = cluster // nothing here is asked for by the server itself
 	c.Authentication.RequestHeaderConfig = s.front.config()
-	c.Authentication.Authenticator = s.front.authenticator()
+	c.Authentication.Authenticator = filters.CountUsers(s.conns, s.front.authenticator())
+	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
+		return s.conns.Handler(genericapiserver.DefaultBuildHandlerChain(api, c))
+	}
 	rights, err := newAuthorizer(s.client)
 	if err != nil {
 		return err

@@ -3,12 +3,14 @@
 package debugapi_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -81,6 +83,39 @@ func TestFrontProxyAlone(t *testing.T) {
 		if got := ask(p, nil, http.Header{}); got != http.StatusOK {
 			t.Errorf("%s: answered with %d", p, got)
 		}
+	}
+}
+
+// Whoever opens connections and says nothing on them has some, and no more; others are answered. Proves RS-01.
+func TestStrangersAreBounded(t *testing.T) {
+	c := newChain(t)
+	at := fmt.Sprintf("127.0.0.1:%d", c.server.Port())
+	const most = 64 // per address (connLimits)
+	var open []net.Conn
+	for range most + 8 {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+		conn, err := d.DialContext(t.Context(), "tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		open = append(open, conn)
+	}
+	for _, conn := range open[:len(open)-most] { // the oldest had to go
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Fatal("something was said to who says nothing")
+		}
+	}
+	last := open[len(open)-1]                                                                                 // it would have been closed as well had they been too old
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return last, nil }, DisableKeepAlives: true}}
+	resp, err := client.Get("https://" + at + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the last one is answered with %d", resp.StatusCode)
 	}
 }
 

@@ -18,13 +18,20 @@ import (
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/wherryproject/wherry/internal/cluster/debugapi/authority"
+	"github.com/wherryproject/wherry/internal/connlimit"
+	"github.com/wherryproject/wherry/internal/connlimit/shed"
 )
+
+// connLimits bound the connections to the API's port, which anybody in the cluster's network may open: known is
+// kube-apiserver alone, with a connection for each session, and strangers are also those who ask for its health.
+func connLimits() shed.Limits { return shed.Limits{Strangers: 256, PerAddress: 64, Known: 4096} }
 
 // Server is the API of debugging. Make it with New, serve with Run.
 type Server struct {
 	config    Config
 	client    kubernetes.Interface
 	listener  net.Listener
+	conns     *connlimit.Limiter // keeps connections to it within limits
 	authority *authority.Authority
 	bundle    *authority.Bundle
 	signer    *authority.Signer
@@ -77,6 +84,7 @@ func New(ctx context.Context, config Config) (_ *Server, err error) {
 		strconv.Itoa(config.Port))); err != nil {
 		return nil, fmt.Errorf("port %d: %w", config.Port, err)
 	}
+	s.conns = connlimit.New(connlimit.Config{Limits: connLimits(), Logger: config.Logger})
 	if err := s.assemble(cluster); err != nil {
 		_ = s.listener.Close()
 		return nil, err
