@@ -44,7 +44,7 @@ func (k *kit) request(what string, ok func(*certificatesv1.CertificateSigningReq
 }
 
 // TestAgentJoins: an agent joins with what `wherry token create --print-join-command` prints, as its node and no more; once a person
-// has approved the certificate of its API with kubectl, logs and exec reach its pods; and it comes back without the token (Identity).
+// has approved the certificate of its API with kubectl, logs and exec reach its pods; and it comes back without the token (Identity, PL-37).
 // ATTACK C35.
 func TestAgentJoins(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 )
 
 // TestImageEngines: an image that this machine's Docker or containerd has is imported by its name there and runs in a pod, whatever way the
-// name is written; what cannot be had is refused with words, and nothing is imported. (PL-03)
+// name is written; what cannot be had is refused with words, and nothing is imported. (PL-03, WL-23)
 func TestImageEngines(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

@@ -88,7 +88,7 @@ func (k *kit) awaitUpdate(name string) {
 	k.must(err)
 }
 
-// SC-26, WL-10, WL-12: a rolling update of pods whose sidecar serves, and whose main takes its time in a preStop hook, loses no request of 20,000
+// SC-26, WL-10, WL-12, WL-22: a rolling update of pods whose sidecar serves, and whose main takes its time in a preStop hook, loses no request of 20,000
 // through a Service: a pod that ends serves until its main has ended. Nor does one in the middle of which the server is killed. The last
 // pods serve until they have ended.
 func TestRollingUpdateLosesNothing(t *testing.T) {
