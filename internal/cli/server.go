@@ -244,7 +244,10 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	kubeletFlags(cmd, &o.Kubelet)
 	staticFlags(cmd, &o.Static)
 	f.StringVar(&o.BridgeName, "bridge-name", "",
-		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
+		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint or --cni-conf-dir: the bridge of that pod network, for example cni0, whose pods reach the kubernetes service then")
+	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "",
+		"folder with the configuration of CNI plug-ins that make the pod network, for example /etc/cni/net.d, which Calico, Cilium and flannel write; default: Wherry's own pod network")
+	f.StringSliceVar(&o.CNIBinDirs, "cni-bin-dir", nil, "folders with these plug-ins (default /opt/cni/bin)")
 	f.DurationVar(&o.RuntimeTimeout, "runtime-request-timeout", o.RuntimeTimeout,
 		"how long the container runtime may take to answer a request before the request is made again; "+
 			"sandboxes get twice that, containers that stop their grace period too, pulls and commands as long as they take")

@@ -32,6 +32,10 @@ type Config struct {
 	// PodCIDRs are the networks pods get their addresses from: one IPv4, optionally one IPv6. Empty: no pod network
 	// is set up, and only pods on the host's network can run.
 	PodCIDRs []string
+	// CNIConfDir and CNIBinDirs are where CNI plug-ins are configured, and are, that make the pod network in place of
+	// PodCIDRs, which are empty then. Absolute paths; the configuration may come and change at any time.
+	CNIConfDir string
+	CNIBinDirs []string
 	// PullProgress is how long a pull may go on without a byte of the registry; 0: a minute.
 	PullProgress time.Duration
 	// HostsDir is the registry configuration folder, laid out as containerd has it (<registry>/hosts.toml).
@@ -92,6 +96,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if _, err := c.prefixes(); err != nil {
 		return c, err
+	}
+	if c.CNIConfDir != "" && len(c.PodCIDRs) > 0 {
+		return c, errors.New("pod network: it is the CNI plug-ins' or made here, not both")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

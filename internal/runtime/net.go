@@ -48,6 +48,9 @@ func (r *Runtime) prepareNetwork() error {
 	if err != nil {
 		return err
 	}
+	if err := r.dirs.notePlugins(r.config.CNIBinDirs); err != nil {
+		return err
+	}
 	if !wanted {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("pod network: %w", err)

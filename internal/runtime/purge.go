@@ -199,16 +199,10 @@ func deleteContainer(ctx context.Context, d dirs, root, id string) error {
 
 // removeResults removes what libcni remembers of this folder's sandboxes.
 func removeResults(d dirs) error {
-	sandboxes, err := os.ReadDir(filepath.Join(d.root, criPlugin, "sandboxes"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, s := range sandboxes {
-		files, err := filepath.Glob(filepath.Join(cniResults, "*-"+s.Name()+"-*"))
+	sandboxes, err := d.sandboxes()
+	errs := []error{err}
+	for _, id := range sandboxes {
+		files, err := filepath.Glob(filepath.Join(cniResults, "*-"+id+"-*"))
 		if err != nil {
 			errs = append(errs, err)
 		}

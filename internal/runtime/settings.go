@@ -55,13 +55,7 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			"cdi_spec_dirs":                []string{},
 			"disable_hugetlb_controller":   false,
 			"stats_collect_period":         "15s", // the default of 1 s would ask every shim every second
-			"cni": map[string]any{
-				"bin_dirs":              []string{d.bin},
-				"conf_dir":              d.cni,
-				"max_conf_num":          1,
-				"use_internal_loopback": true,
-				"ip_pref":               "cni",
-			},
+			"cni":                          networkFor(c, d),
 			"containerd": map[string]any{
 				"default_runtime_name": "runc",
 				"runtimes":             map[string]any{"runc": handlerFor(c, d)},
@@ -73,6 +67,17 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			"stream_server_port":    "0",
 		},
 	}
+}
+
+// networkFor is where the plug-ins of the pod network are: ours, or those of the cluster. The first file counts, as
+// everywhere.
+func networkFor(c Config, d dirs) map[string]any {
+	bin, conf := []string{d.bin}, d.cni
+	if c.CNIConfDir != "" {
+		bin, conf = c.CNIBinDirs, c.CNIConfDir
+	}
+	return map[string]any{"bin_dirs": bin, "conf_dir": conf, "max_conf_num": 1, "use_internal_loopback": true,
+		"ip_pref": "cni"}
 }
 
 // handlerFor is the one runtime handler. Its type is that of runc's shims whichever runs: containerd knows its options

@@ -21,8 +21,8 @@ import (
 
 // startMember has an agent learn what its cluster is, before it makes a pod network: the cluster may give it one.
 func (s *Server) startMember(ctx context.Context) error {
-	if s.opts.RuntimeEndpoint != "" {
-		return nil // the network is that runtime's
+	if s.opts.foreignNetwork() {
+		return nil // the network is that runtime's, or of the cluster's plug-ins
 	}
 	client, err := s.client("membership")
 	if err != nil {

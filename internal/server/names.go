@@ -173,10 +173,10 @@ func (s *Server) resolverAddress() (netip.Addr, error) {
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("--service-cidr: %w", err)
 	}
-	if s.parts.runtime == nil {
+	if !s.ownNetwork() {
 		if s.opts.BridgeName == "" {
 			return netip.Addr{},
-				errors.New("the container runtime provides the pod network: name its bridge with --bridge-name, or tell pods of a resolver with --cluster-dns")
+				errors.New("the pod network is not Wherry's: name its bridge with --bridge-name, or tell pods of a resolver with --cluster-dns")
 		}
 		p, err := network.BridgeNetwork(s.opts.BridgeName, services.Addr().Is4())
 		return p.Addr(), err

@@ -114,6 +114,8 @@ type Options struct {
 	PodCIDRs         []string
 	ClusterCIDRs     []string // what nodes get their pod networks from; empty: what is around the server's own
 	BridgeName       string
+	CNIConfDir       string           // of plug-ins that make the pod network; empty: the node's own
+	CNIBinDirs       []string         // where these are
 	DebugCPULimit    string           // of each debug container, a quantity; empty: none
 	DebugMemoryLimit string           // of each debug container, a quantity; empty: none
 	DebugMaxPIDs     int64            // processes and threads of each debug container and image exec; 0 or -1: no limit
@@ -378,7 +380,7 @@ func (o Options) validateRuntime() error {
 	if o.RuntimeEndpoint != "" && (len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
 		return errors.New("--pod-cidr and --registry-hosts-dir are for the embedded runtime; configure the runtime behind --container-runtime-endpoint itself")
 	}
-	return nil
+	return o.validateCNI()
 }
 
 func (o Options) validateSysctls() error {

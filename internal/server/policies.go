@@ -105,8 +105,8 @@ func (s *Server) unenforced() string {
 		}
 		return openNodes(s.opts.NodeName, nodes)
 	}
-	if s.opts.RuntimeEndpoint != "" {
-		return "the container runtime provides the pod network, so its CNI plug-in enforces policies, if it can"
+	if s.opts.foreignNetwork() {
+		return "a CNI plug-in of the cluster's or of the container runtime's provides the pod network, so that enforces policies, if it can"
 	}
 	if !closed(s.ready) {
 		return "this server is still starting; if it has a pod network of its own, it enforces the policy before it " +

@@ -45,6 +45,9 @@ func Purge(ctx context.Context, dataDir string, o PurgeOptions) error {
 	if err := endForeign(ctx, dataDir, o); err != nil {
 		return err
 	}
+	if err := runtime.GiveBack(ctx, dataDir); err != nil && o.Tell != nil {
+		o.Tell("the CNI plug-ins have not taken back all that the pods had of their network: " + err.Error())
+	}
 	rerr := runtime.Purge(ctx, dataDir)
 	if err := removeCgroups(ctx, dataDir); err != nil {
 		return errors.Join(rerr, err)

@@ -89,6 +89,13 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 		return c, err
 	}
 	c.CgroupDriver = groups.Name()
+	if o.CNIConfDir != "" {
+		c.PodCIDRs, c.CNIConfDir, c.CNIBinDirs = nil, o.CNIConfDir, o.CNIBinDirs
+		if len(c.CNIBinDirs) == 0 {
+			c.CNIBinDirs = []string{cniBinDir}
+		}
+		return c, s.leaveOwnNetwork()
+	}
 	if err := leaveFormerBridge(o.DataDir, o.BridgeName); err != nil {
 		return c, err
 	}

@@ -28,7 +28,7 @@ const (
 // carriesServices says whether this server carries services, or this agent those of a wherry server: it has a pod
 // network of its own, and the settings name nobody else for it.
 func (s *Server) carriesServices() bool {
-	return (s.parts.api != nil || s.parts.member.Server != nil) && s.parts.runtime != nil &&
+	return (s.parts.api != nil || s.parts.member.Server != nil) && s.ownNetwork() &&
 		s.opts.ServiceProxy != ProxyNone
 }
 
@@ -90,8 +90,8 @@ func (o Options) validateProxyAddresses(fail func(format string, args ...any)) {
 		case o.ServiceProxy == ProxyNone:
 			fail("%s is of Wherry's own service proxy, which --service-proxy=none turns off; leave out one of them",
 				p.flag)
-		case o.RuntimeEndpoint != "":
-			fail("%s is of Wherry's own service proxy, which does not run with --container-runtime-endpoint; leave it out",
+		case o.foreignNetwork():
+			fail("%s is of Wherry's own service proxy, which does not run with --container-runtime-endpoint or --cni-conf-dir; leave it out",
 				p.flag)
 		}
 	}
@@ -136,7 +136,7 @@ func (s *Server) reserver(pods []netip.Prefix) func() []netip.Prefix {
 // balancerPool is where services of type LoadBalancer get their addresses; nil: not from this server, which does not
 // carry them.
 func (o Options) balancerPool() (*loadbalancer.Pool, error) {
-	if o.ServiceProxy == ProxyNone || o.RuntimeEndpoint != "" {
+	if o.ServiceProxy == ProxyNone || o.foreignNetwork() {
 		return nil, nil
 	}
 	pool := &loadbalancer.Pool{Busy: func(at netip.AddrPort, proto corev1.Protocol) string {

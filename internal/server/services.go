@@ -71,13 +71,13 @@ func (s *Server) startServices(ctx context.Context) error {
 // newCarrier is the carrier for the node's network; nil if nobody knows which that is, or there is none.
 func (s *Server) newCarrier(log *slog.Logger) (*carrier, error) {
 	bridge := s.opts.BridgeName
-	if s.parts.runtime != nil {
+	if s.ownNetwork() {
 		bridge = ""
 	}
 	if err := rememberOutside(s.opts.DataDir, bridge); err != nil {
 		return nil, err
 	}
-	if s.parts.runtime != nil {
+	if s.ownNetwork() {
 		_, wanted, err := s.parts.runtime.Network()
 		if err != nil || !wanted {
 			return nil, err
@@ -116,12 +116,12 @@ func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
 // out would look for the cause for long. In another cluster it is that cluster's matter.
 func (s *Server) warnNotCarried(log *slog.Logger) {
 	if s.parts.api == nil {
-		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
+		log.Info("the pod network is not Wherry's, so that decides how pods reach the kubernetes service")
 		return
 	}
-	log.Warn("with --container-runtime-endpoint and without --bridge-name nothing carries service addresses: programs in pods that look for the "+
+	log.Warn("with a pod network that is not Wherry's and without --bridge-name nothing carries service addresses: programs in pods that look for the "+
 		"API server there, as every in-cluster client does, do not reach it, and packets to the service network may leave this machine; "+
-		"if that runtime's pod network has a bridge, name it with --bridge-name; "+
+		"if the pod network has a bridge, name it with --bridge-name; "+
 		"otherwise either route the first address of the service network to the server on this machine, or set KUBERNETES_SERVICE_HOST and _PORT in those pods to an address that it listens on",
 		"service-cidr", s.opts.ServiceCIDR, "server", s.parts.cluster.url)
 }

@@ -43,6 +43,7 @@ type ServerOptions struct {
 	Disk     string   // size of a disk of the data folder's own, as mount has it: 1200m; empty: it is on the machine's
 
 	Runtime *Containerd // whose containers they are; nil: the embedded runtime's
+	Unready bool        // its node is not ready by itself
 	Apart   bool        // its clock is another than the tests', which therefore do not judge its certificate
 }
 
@@ -236,6 +237,9 @@ func (s *Server) awaitNode(ctx context.Context) error {
 			}
 		}
 		for _, c := range node.Status.Conditions {
+			if s.opts.Unready && c.Type == corev1.NodeReady {
+				return true, nil
+			}
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
 				return true, nil
 			}
