@@ -3,6 +3,7 @@
 package node
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -35,7 +36,7 @@ type volumesSeen struct {
 
 // of returns what a pod has on disk: its volumes as they were within volumeAge, its claims and logs as they are.
 func (d *podDisks) of(pod *corev1.Pod) httpapi.PodDisk {
-	out := httpapi.PodDisk{Volumes: slices.Concat(d.volumes(pod), d.agent.claimStats(pod)), Logs: map[string]uint64{}}
+	out := httpapi.PodDisk{Volumes: slices.Concat(d.volumes(pod), d.agent.claimStats(context.Background(), pod)), Logs: map[string]uint64{}}
 	for ref := range podspec.Containers(&pod.Spec) {
 		name := ref.Container.Name
 		out.Logs[name] = uint64(sizeOf(filepath.Join(d.agent.cfg.Logs.Of(pod), name)))
