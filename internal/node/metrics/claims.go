@@ -13,8 +13,8 @@ type claimGauge struct {
 	of   func(*statsapi.FsStats) *uint64
 }
 
-// claimGauges are the kubelet's (its collectors/volume_stats.go): alerts on volumes that fill up read them, and autoscalers
-// of claims. Their labels name the claim, not the pod, so that their number is that of the claims in use.
+// claimGauges are the kubelet's (its collectors/volume_stats.go): alerts on volumes that fill up read them, and
+// autoscalers of claims. Their labels name the claim, not the pod, so that their number is that of the claims in use.
 func claimGauges() []claimGauge {
 	gauge := func(name, help string, of func(*statsapi.FsStats) *uint64) claimGauge {
 		return claimGauge{metrics.NewDesc("kubelet_volume_stats_"+name, help,
@@ -48,7 +48,8 @@ func collectClaims(ch chan<- metrics.Metric, gauges []claimGauge, claims []stats
 		done[*c.PVCRef] = true
 		for _, g := range gauges {
 			if v := g.of(&c.FsStats); v != nil {
-				ch <- metrics.NewLazyConstMetric(g.desc, metrics.GaugeValue, float64(*v), c.PVCRef.Namespace, c.PVCRef.Name)
+				ch <- metrics.NewLazyConstMetric(g.desc, metrics.GaugeValue, float64(*v), c.PVCRef.Namespace,
+					c.PVCRef.Name)
 			}
 		}
 	}

@@ -49,9 +49,9 @@ func New(look func() Now) *Metrics {
 	m.kubelet()
 	m.own()
 	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedUserNS, m.startedUserNSErrors,
-		m.startedContainers, m.startedErrors, m.podStart, m.podStartSLI, m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors,
-		m.runtimeTime, m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.preemptions,
-		m.terminated, m.hookFallbacks, m.sleepsCut)
+		m.startedContainers, m.startedErrors, m.podStart, m.podStartSLI, m.statusSync, m.podWorker, m.containersPerPod,
+		m.probes, m.runtimeCalls, m.runtimeErrors, m.runtimeTime, m.operationTime, m.operationErrors, m.decisionTime,
+		m.nudges, m.evictions, m.preemptions, m.terminated, m.hookFallbacks, m.sleepsCut)
 	m.registry.CustomMustRegister(newPresent(look))
 	return m
 }
