@@ -37,16 +37,21 @@ func (a *Agent) present() metrics.Now {
 // to give, and Prometheus waits for ten seconds by default.
 const claimsPatience = 3 * time.Second
 
-// claims is how full the claims of pods are, in the pods' order: the figures that /stats/summary has of them. Pods are
-// asked about at the same time, so that one whose driver hangs keeps only its own from being seen.
+// claims is how full the claims of pods are, in the pods' order: the figures that /stats/summary has of them.
 func (a *Agent) claims(pods []*corev1.Pod) []statsapi.VolumeStats {
 	ctx, cancel := context.WithTimeout(context.Background(), claimsPatience)
 	defer cancel()
+	return ofClaims(pods, func(p *corev1.Pod) []statsapi.VolumeStats { return a.claimStats(ctx, p) })
+}
+
+// ofClaims asks about the pods that have claims, at the same time, so that one whose driver hangs keeps only its own
+// figures from being seen.
+func ofClaims(pods []*corev1.Pod, ask func(*corev1.Pod) []statsapi.VolumeStats) []statsapi.VolumeStats {
 	found := make([][]statsapi.VolumeStats, len(pods))
 	var asking sync.WaitGroup
 	for i, p := range pods {
 		if len(podspec.ClaimNames(p)) > 0 {
-			asking.Go(func() { found[i] = a.claimStats(ctx, p) })
+			asking.Go(func() { found[i] = ask(p) })
 		}
 	}
 	asking.Wait()
