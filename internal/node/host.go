@@ -39,8 +39,8 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 		Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
 		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
 		Probes: a.metrics.Probes(), Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(),
-		NodeStats: a.nodeStats, PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods,
-		SystemLogs: a.cfg.SystemLogs, Logger: a.log}
+		NodeStats: a.nodeStats, PodDisk: (&podDisks{agent: a}).of, Cgroups: a.podCgroups, Health: a.health,
+		LogDir: a.cfg.Logs.Pods, SystemLogs: a.cfg.SystemLogs, Logger: a.log}
 	if !a.standalone() { // else only the node's administrator may use it
 		access, err := newAccess(a.cfg.Client)
 		if err != nil {

@@ -51,8 +51,8 @@ func machineStats(context.Context) (statsapi.NodeStats, error) {
 }
 
 // claimStats is what the volumes of a pod have that are claims.
-func (a *Agent) claimStats(pod *corev1.Pod) []statsapi.VolumeStats {
-	out, done := a.driverStats(context.Background(), pod)
+func (a *Agent) claimStats(ctx context.Context, pod *corev1.Pod) []statsapi.VolumeStats {
+	out, done := a.driverStats(ctx, pod)
 	rooms := a.volumes.Rooms(pod)
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]

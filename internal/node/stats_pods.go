@@ -3,6 +3,7 @@
 package node
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -35,12 +37,22 @@ type volumesSeen struct {
 
 // of returns what a pod has on disk: its volumes as they were within volumeAge, its claims and logs as they are.
 func (d *podDisks) of(pod *corev1.Pod) httpapi.PodDisk {
-	out := httpapi.PodDisk{Volumes: slices.Concat(d.volumes(pod), d.agent.claimStats(pod)), Logs: map[string]uint64{}}
+	out := httpapi.PodDisk{Volumes: slices.Concat(d.volumes(pod), d.agent.claimStats(context.Background(), pod)),
+		Logs: map[string]uint64{}}
 	for ref := range podspec.Containers(&pod.Spec) {
 		name := ref.Container.Name
 		out.Logs[name] = uint64(sizeOf(filepath.Join(d.agent.cfg.Logs.Of(pod), name)))
 	}
 	return out
+}
+
+// podCgroups reads a pod's cgroup and those of its containers, by their ids; nothing where the runtime makes them as it
+// likes.
+func (a *Agent) podCgroups(pod *corev1.Pod, containers []string) (cgroup.Figures, map[string]cgroup.Figures) {
+	if a.cfg.Cgroups == nil {
+		return cgroup.Figures{}, nil
+	}
+	return a.cfg.Cgroups.Host().Figures(a.cfg.Cgroups.ParentOf(pod), containers)
 }
 
 func (d *podDisks) volumes(pod *corev1.Pod) []statsapi.VolumeStats {

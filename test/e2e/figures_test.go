@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,11 +58,18 @@ spec:
 		t.Error("PL-36: the pod is not in the summary")
 	}
 	text := get("metrics/cadvisor")
-	for _, want := range []string{`container_memory_working_set_bytes{container="c",namespace="` + pod.Namespace + `",pod="p"}`,
-		`container_cpu_usage_seconds_total{container="",`, `container_network_receive_bytes_total{interface="eth0"`, "machine_cpu_cores"} {
-		if !strings.Contains(text, want) {
+	of := `namespace="` + pod.Namespace + `",pod="p"} `
+	for _, want := range []string{`container_memory_working_set_bytes{container="c",id="/[^"]*pod[^"]*",image="[^"]+",name="[0-9a-f]{64}",` + of,
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="/[^"]*pod[^"]*",image="",name="",` + of,
+		`container_network_receive_bytes_total{container="",id="/[^"]*",image="",interface="eth0",name="",` + of,
+		`container_spec_memory_limit_bytes{container="c",id="[^"]*",image="[^"]+",name="[^"]+",` + of + "0\n",
+		`container_memory_cache{container="",id="[^"]*",image="",name="",` + of, "machine_cpu_cores"} {
+		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("PL-36: /metrics/cadvisor lacks %s", want)
 		}
+	}
+	if text := get("metrics"); !strings.Contains(text, `kubelet_node_name{node="`+pod.Spec.NodeName+`"} 1`) {
+		t.Error("PL-36: /metrics does not name the node")
 	}
 	get("metrics/probes")
 	r := k.KubectlFails("create", "--raw", "/api/v1/nodes/"+pod.Spec.NodeName+"/proxy/checkpoint/"+pod.Namespace+"/p/c", "-f", "/dev/null")

@@ -106,11 +106,22 @@ func (k *kit) usage(pod, claim string) {
 		for _, v := range p.Volume {
 			if p.PodRef.Name == pod && p.PodRef.Namespace == k.Namespace && v.PVCRef.Name == claim &&
 				v.CapacityBytes > 0 {
+				k.claimMetric(nodes.Items[0].Name, claim)
 				return
 			}
 		}
 	}
 	k.t.Errorf("WL-16 stats/summary does not show the volume of claim %s: %+v", claim, summary)
+}
+
+// claimMetric looks for how large a claim's volume is in the node's metrics (PL-36).
+func (k *kit) claimMetric(node, claim string) {
+	k.t.Helper()
+	text := k.Kubectl("get", "--raw", "/api/v1/nodes/"+node+"/proxy/metrics").Out
+	want := `kubelet_volume_stats_capacity_bytes{namespace="` + k.Namespace + `",persistentvolumeclaim="` + claim + `"} `
+	if !strings.Contains(text, want) {
+		k.t.Errorf("PL-36 /metrics has no %s", want)
+	}
 }
 
 // TestVolumeKinds proves WL-15 and WL-17: an ephemeral volume lives with its pod, a volume made by hand is found,

@@ -118,7 +118,7 @@ func number(n *uint64) *float64 {
 func (c *resourceMetrics) add(s series, at metav1.Time, value *float64) {
 	key := s.name
 	for _, v := range s.values {
-		key += "/" + v
+		key += "\x00" + v // paths have slashes
 	}
 	if value == nil || c.has[key] {
 		return

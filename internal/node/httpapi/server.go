@@ -27,6 +27,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/connlimit"
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/figures"
 	"github.com/wherryproject/wherry/internal/streams"
 )
@@ -76,6 +77,9 @@ type Config struct {
 	NodeStats func(context.Context) (statsapi.NodeStats, error)
 	// what pods have on disk for /stats/summary; nil: only their layers are reported
 	PodDisk func(*corev1.Pod) PodDisk
+	// Cgroups reads a pod's cgroup, and those of its containers by their ids, for /metrics/cadvisor; nil: nothing is
+	// known of them
+	Cgroups func(pod *corev1.Pod, containers []string) (cgroup.Figures, map[string]cgroup.Figures)
 	Health  func() error // what /healthz says; nil: always ok
 	LogDir  string       // what /logs/ shows; empty: 404
 	// SystemLogs answers questions at /logs/?query=; nil: they are passed over

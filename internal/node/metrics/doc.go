@@ -7,5 +7,6 @@
 // keeps, per pod, the few times that a histogram needs. What runs now is not counted but looked up when somebody asks.
 //
 // The law: labels are bounded. Only the counts of probes name a pod, and all of a pod's series go when it does
-// ([Metrics.Gone]); no series is about one attempt of a container. Nothing here blocks or fails.
+// ([Metrics.Gone]); those of volumes name a claim, as long as a pod here has it; no series is about one attempt of a
+// container. Nothing here blocks or fails; what is looked up takes as long as that takes.
 package metrics

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -153,6 +154,50 @@ func TestStartedPods(t *testing.T) {
 	do(m, p, plan.Op{Verb: plan.RunSandbox, Attempt: 1}, 0, 1, nil)
 	expect(t, m, map[string]string{"kubelet_started_pods_total": "2", "kubelet_started_pods_errors_total": "1",
 		"kubelet_containers_per_pod_count_count": "1", "kubelet_containers_per_pod_count_sum": "1"})
+}
+
+// PL-36: pods with a user namespace of their own are counted beside all pods, as are their sandboxes that could not be
+// made; those of the others are not.
+func TestStartedUserNamespacedPods(t *testing.T) {
+	m, p := quiet(), shape()
+	p.Spec.HostUsers = new(false)
+	other := shape()
+	other.UID, other.Spec.HostUsers = "other", new(true)
+	m.Arrived(p, began)
+	m.Arrived(other, began)
+	do(m, p, plan.Op{Verb: plan.RunSandbox}, 0, 1, errors.New("no user left"))
+	do(m, p, plan.Op{Verb: plan.RunSandbox, Attempt: 1}, 0, 1, nil)
+	do(m, other, plan.Op{Verb: plan.RunSandbox}, 0, 1, errors.New("no address left"))
+	do(m, shape(), plan.Op{Verb: plan.RunSandbox}, 0, 1, nil)
+	expect(t, m, map[string]string{"kubelet_started_user_namespaced_pods_total": "2",
+		"kubelet_started_user_namespaced_pods_errors_total": "1", "kubelet_started_pods_total": "4",
+		"kubelet_started_pods_errors_total": "2"})
+}
+
+// PL-36: /metrics names the node and says how full claims are, each once though two pods have it; volumes that are no
+// claims are not there, nor is what is not known.
+func TestClaims(t *testing.T) {
+	n := func(v uint64) *uint64 { return &v }
+	volume := func(claim string, fs statsapi.FsStats) statsapi.VolumeStats {
+		v := statsapi.VolumeStats{Name: "v", FsStats: fs}
+		if claim != "" {
+			v.PVCRef = &statsapi.PVCReference{Namespace: "ns", Name: claim}
+		}
+		return v
+	}
+	full := statsapi.FsStats{CapacityBytes: n(100), AvailableBytes: n(60), UsedBytes: n(30), Inodes: n(9), InodesFree: n(5),
+		InodesUsed: n(4)}
+	m := New(func() Now {
+		return Now{Node: "node-1", Claims: []statsapi.VolumeStats{volume("data", full), volume("", full),
+			volume("data", statsapi.FsStats{UsedBytes: n(31)}), volume("other", statsapi.FsStats{UsedBytes: n(7)})}}
+	})
+	const data, other = `{namespace="ns",persistentvolumeclaim="data"}`, `{namespace="ns",persistentvolumeclaim="other"}`
+	const v = "kubelet_volume_stats_"
+	expect(t, m, map[string]string{`kubelet_node_name{node="node-1"}`: "1",
+		v + "capacity_bytes" + data: "100", v + "available_bytes" + data: "60", v + "used_bytes" + data: "30",
+		v + "inodes" + data: "9", v + "inodes_free" + data: "5", v + "inodes_used" + data: "4",
+		v + "used_bytes" + other: "7", v + "capacity_bytes" + other: "",
+		v + `used_bytes{namespace="",persistentvolumeclaim=""}`: ""})
 }
 
 // PL-04: hooks that went otherwise than their manifests say are counted.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Metrics is what one agent measures. Safe for concurrent use.
@@ -17,6 +18,7 @@ type Metrics struct {
 	registry metrics.KubeRegistry
 
 	startedPods, startedPodErrors      *metrics.Counter
+	startedUserNS, startedUserNSErrors *metrics.Counter
 	startedContainers, startedErrors   *metrics.CounterVec
 	podStart, podStartSLI, statusSync  *metrics.Histogram
 	podWorker                          *metrics.HistogramVec
@@ -35,8 +37,10 @@ type Metrics struct {
 
 // Now is what there is on the node at this moment.
 type Now struct {
-	Pods       int            // with a sandbox that is ready
-	Containers map[string]int // by state: created, running, exited, unknown
+	Node       string                 // its name
+	Pods       int                    // with a sandbox that is ready
+	Containers map[string]int         // by state: created, running, exited, unknown
+	Claims     []statsapi.VolumeStats // of volumes that are claims; the same claim may be there once for each pod
 }
 
 // New makes an agent's metrics. look is called when somebody asks for them.
@@ -44,10 +48,10 @@ func New(look func() Now) *Metrics {
 	m := &Metrics{registry: metrics.NewKubeRegistry(), pods: map[types.UID]*record{}}
 	m.kubelet()
 	m.own()
-	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedContainers, m.startedErrors, m.podStart,
-		m.podStartSLI, m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors,
-		m.runtimeTime, m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.preemptions,
-		m.terminated, m.hookFallbacks, m.sleepsCut)
+	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedUserNS, m.startedUserNSErrors,
+		m.startedContainers, m.startedErrors, m.podStart, m.podStartSLI, m.statusSync, m.podWorker, m.containersPerPod,
+		m.probes, m.runtimeCalls, m.runtimeErrors, m.runtimeTime, m.operationTime, m.operationErrors, m.decisionTime,
+		m.nudges, m.evictions, m.preemptions, m.terminated, m.hookFallbacks, m.sleepsCut)
 	m.registry.CustomMustRegister(newPresent(look))
 	return m
 }
@@ -69,6 +73,10 @@ func (m *Metrics) kubelet() {
 	const ns = "kubelet"
 	m.startedPods = counter(ns, "started_pods_total", "Cumulative number of pods started")
 	m.startedPodErrors = counter(ns, "started_pods_errors_total", "Cumulative number of errors when starting pods")
+	m.startedUserNS = counter(ns, "started_user_namespaced_pods_total",
+		"Cumulative number of pods with user namespaces started. This metric will only be collected on Linux.")
+	m.startedUserNSErrors = counter(ns, "started_user_namespaced_pods_errors_total",
+		"Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux.")
 	m.startedContainers = counters(ns, "started_containers_total", "Cumulative number of containers started",
 		"container_type")
 	m.startedErrors = counters(ns, "started_containers_errors_total",

@@ -39,6 +39,9 @@ func (m *Metrics) begins(pod *corev1.Pod, op plan.Op) {
 	switch op.Verb {
 	case plan.RunSandbox:
 		m.startedPods.Inc()
+		if ownUsers(pod) {
+			m.startedUserNS.Inc()
+		}
 	case plan.StartContainer:
 		m.startedContainers.WithLabelValues(typeOf(pod, op.Container)).Inc()
 	}
@@ -69,6 +72,9 @@ func (m *Metrics) returns(pod *corev1.Pod, r *record, e work.Event) {
 	switch e.Op.Verb {
 	case plan.RunSandbox:
 		m.startedPodErrors.Inc()
+		if ownUsers(pod) {
+			m.startedUserNSErrors.Inc()
+		}
 	case plan.PullImage: // to the kubelet's counters it is the first step of a start
 		m.startedContainers.WithLabelValues(typeOf(pod, e.Op.Container)).Inc()
 		m.startedErrors.WithLabelValues(typeOf(pod, e.Op.Container), codeOf(e.Err, "ErrImagePull")).Inc()
@@ -78,6 +84,9 @@ func (m *Metrics) returns(pod *corev1.Pod, r *record, e work.Event) {
 		m.startedErrors.WithLabelValues(typeOf(pod, e.Op.Container), "PostStartHookError").Inc()
 	}
 }
+
+// ownUsers reports whether a pod is to have a user namespace of its own (hostUsers: false).
+func ownUsers(pod *corev1.Pod) bool { return pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers }
 
 // typeOf returns the kubelet's word for a kind of container; a sidecar is an init container to it.
 func typeOf(pod *corev1.Pod, name string) string {
