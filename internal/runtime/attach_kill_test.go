@@ -17,15 +17,15 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Environment that makes a test binary run TestTapChild: on this data folder, with a new container that counts so far
-// with such pauses, or with the one that is there.
+// Environment that makes a test binary run TestTapChild: on this data folder, with a new container that counts so far with such
+// pauses, or with the one that is there.
 const (
 	tapChildEnv   = "WHERRY_RUNTIME_TEST_TAP_DATA"
 	tapCommandEnv = "WHERRY_RUNTIME_TEST_TAP_COMMAND"
 )
 
-// TestTapChild is the body of other processes: a runtime that runs, or takes up, a container, and has a client attached
-// to it which shows every line it gets.
+// TestTapChild is the body of other processes: a runtime that runs, or takes up, a container, and has a client attached to it which
+// shows every line it gets.
 func TestTapChild(t *testing.T) {
 	dir := os.Getenv(tapChildEnv)
 	if dir == "" {
@@ -50,8 +50,7 @@ func TestTapChild(t *testing.T) {
 		}
 		fmt.Printf("\nREADY %s %s\n", p.id, id)
 	} else {
-		list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListContainers(t.Context(),
-			&criapi.ListContainersRequest{})
+		list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListContainers(t.Context(), &criapi.ListContainersRequest{})
 		if err != nil || len(list.Containers) != 1 {
 			t.Fatalf("%v containers, %v", list, err)
 		}
@@ -94,9 +93,8 @@ func tapChild(t *testing.T, dir, command string) (*exec.Cmd, *bufio.Reader) {
 	}
 }
 
-// EC-16, EC-15: a server that is killed again and again amid the output of a container costs nobody a line: a client
-// that attaches anew sees every line once and in order, from the first one, and so does the log, that of an ordinary
-// container, too.
+// EC-16, EC-15: a server that is killed again and again amid the output of a container costs nobody a line: a client that attaches
+// anew sees every line once and in order, from the first one, and so does the log, that of an ordinary container, too.
 func TestAttachSurvivesKills(t *testing.T) {
 	for name, command := range map[string]string{
 		"both outputs":                    "count 15000 150 both",
@@ -127,8 +125,7 @@ func TestAttachSurvivesKills(t *testing.T) {
 				_ = cmd.Wait()
 			}
 			r := start(t, dir)
-			list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListContainers(t.Context(),
-				&criapi.ListContainersRequest{})
+			list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListContainers(t.Context(), &criapi.ListContainersRequest{})
 			if err != nil || len(list.Containers) != 1 {
 				t.Fatalf("%v containers, %v", list, err)
 			}

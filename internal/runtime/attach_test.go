@@ -29,18 +29,16 @@ import (
 func (p *pod) create(name string, args []string, change ...func(*criapi.ContainerConfig)) string {
 	p.t.Helper()
 	c := &criapi.ContainerConfig{
-		Metadata: &criapi.ContainerMetadata{Name: name}, Image: &criapi.ImageSpec{Image: boxImage}, Args: args,
-		LogPath: name + ".log", Labels: map[string]string{cri.LabelContainerType: podspec.Ephemeral.Label()},
+		Metadata: &criapi.ContainerMetadata{Name: name}, Image: &criapi.ImageSpec{Image: boxImage}, Args: args, LogPath: name + ".log",
+		Labels: map[string]string{cri.LabelContainerType: podspec.Ephemeral.Label()},
 		Linux: &criapi.LinuxContainerConfig{SecurityContext: &criapi.LinuxContainerSecurityContext{
-			NamespaceOptions: &criapi.NamespaceOption{Network: criapi.NamespaceMode_NODE,
-				Pid: criapi.NamespaceMode_CONTAINER},
+			NamespaceOptions: &criapi.NamespaceOption{Network: criapi.NamespaceMode_NODE, Pid: criapi.NamespaceMode_CONTAINER},
 		}},
 	}
 	for _, f := range change {
 		f(c)
 	}
-	res, err := p.cri.CreateContainer(p.t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: c,
-		SandboxConfig: p.sandbox})
+	res, err := p.cri.CreateContainer(p.t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: c, SandboxConfig: p.sandbox})
 	if err != nil {
 		p.t.Fatalf("CreateContainer: %v", err)
 	}
@@ -108,8 +106,7 @@ func (b *watchedBuffer) await(t *testing.T, text string) {
 func attach(t *testing.T, r *Runtime, id string, tty, stdin bool) *session {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &session{t: t, out: newWatchedBuffer(), err: newWatchedBuffer(), resize: make(chan remotecommand.TerminalSize),
-		cancel: cancel, done: make(chan error, 1)}
+	s := &session{t: t, out: newWatchedBuffer(), err: newWatchedBuffer(), resize: make(chan remotecommand.TerminalSize), cancel: cancel, done: make(chan error, 1)}
 	o := AttachOptions{TTY: tty, Stdout: s.out, Stderr: s.err, Resize: s.resize}
 	in, w := io.Pipe()
 	if s.in = w; stdin {
@@ -173,8 +170,7 @@ func logOf(t *testing.T, p *pod, name string) string {
 	return text.String()
 }
 
-// EC-16: a program that prints and ends at once is seen whole, by those who attach before its start, with it and after
-// its end.
+// EC-16: a program that prints and ends at once is seen whole, by those who attach before its start, with it and after its end.
 func TestAttachSeesEverything(t *testing.T) {
 	r := start(t, dataFolder(t))
 	importBox(t, r)
@@ -184,8 +180,7 @@ func TestAttachSeesEverything(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprintf("box-%d", i)
 		tty := i%3 == 2
-		id := p.create(name, []string{"say", out, errOut},
-			func(c *criapi.ContainerConfig) { c.Tty, c.Stdin = tty, i%2 == 0 })
+		id := p.create(name, []string{"say", out, errOut}, func(c *criapi.ContainerConfig) { c.Tty, c.Stdin = tty, i%2 == 0 })
 		var early []*session
 		if i%2 == 0 {
 			early = append(early, attach(t, r, id, tty, false))
@@ -195,8 +190,7 @@ func TestAttachSeesEverything(t *testing.T) {
 		early = append(early, attach(t, r, id, tty, false))
 		<-started
 		early = append(early, attach(t, r, id, tty, false))
-		eventually(t, "the container ends",
-			func() bool { return p.status(id).State == criapi.ContainerState_CONTAINER_EXITED })
+		eventually(t, "the container ends", func() bool { return p.status(id).State == criapi.ContainerState_CONTAINER_EXITED })
 		for n, s := range append(early, attach(t, r, id, tty, false), attach(t, r, id, tty, false)) {
 			s.ended()
 			want, wantErr := out, errOut
@@ -296,8 +290,9 @@ func TestAttachStdinOnce(t *testing.T) {
 	}
 }
 
-// A client that takes nothing holds up the container once the ring is full, and nobody else is harmed when it has gone:
-// the log and other clients have every line once, a client that comes later is told what it misses. ATTACK B6.
+// A client that takes nothing holds up the container once the ring is full, and nobody else is harmed when it has gone: the log
+// and other clients have every line once, a client that comes later is told what it misses.
+// ATTACK B6.
 func TestAttachSlowClient(t *testing.T) {
 	r := start(t, dataFolder(t))
 	importBox(t, r)
@@ -327,8 +322,7 @@ func TestAttachSlowClient(t *testing.T) {
 	other.ended()
 	counted(t, "the client", other.out.String(), 1, lines)
 	counted(t, "the log", logOf(t, p, "many"), 1, lines)
-	eventually(t, "the container ends",
-		func() bool { return p.status(id).State == criapi.ContainerState_CONTAINER_EXITED })
+	eventually(t, "the container ends", func() bool { return p.status(id).State == criapi.ContainerState_CONTAINER_EXITED })
 	late := attach(t, r, id, false, false)
 	late.ended()
 	if !regexp.MustCompile(`^\[wherry: [12]\.\d MiB of earlier output not shown\]\n$`).MatchString(late.err.String()) {

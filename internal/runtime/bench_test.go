@@ -64,16 +64,14 @@ func benchmarkPod(b *testing.B, shim string, noSync bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := Config{DataDir: dir, Shim: shim, NoSync: noSync, BridgeName: bridge, PodCIDRs: []string{subnet.String()},
-		Logger: slog.New(slog.DiscardHandler)}
+	c := Config{DataDir: dir, Shim: shim, NoSync: noSync, BridgeName: bridge, PodCIDRs: []string{subnet.String()}, Logger: slog.New(slog.DiscardHandler)}
 	r, err := Start(b.Context(), c)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
 		n, _, _ := c.Network()
-		if err := errors.Join(r.Close(), Purge(context.Background(), dir), network.Teardown(n),
-			os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(r.Close(), Purge(context.Background(), dir), network.Teardown(n), os.RemoveAll(dir)); err != nil {
 			b.Error(err)
 		}
 		removeCgroups(b, filepath.Base(dir))
@@ -91,8 +89,7 @@ func benchmarkPod(b *testing.B, shim string, noSync bool) {
 		name := fmt.Sprint("pod-", i)
 		sandbox := &criapi.PodSandboxConfig{
 			Metadata: &criapi.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"}, Hostname: name,
-			LogDirectory: filepath.Join(dir, "logs", name), Linux: &criapi.LinuxPodSandboxConfig{CgroupParent: "/" +
-				filepath.Base(dir)},
+			LogDirectory: filepath.Join(dir, "logs", name), Linux: &criapi.LinuxPodSandboxConfig{CgroupParent: "/" + filepath.Base(dir)},
 		}
 		begin := time.Now()
 		s, err := cri.RunPodSandbox(b.Context(), &criapi.RunPodSandboxRequest{Config: sandbox})
@@ -100,23 +97,18 @@ func benchmarkPod(b *testing.B, shim string, noSync bool) {
 			b.Fatal(err)
 		}
 		sandboxed += time.Since(begin)
-		ctr, err := cri.CreateContainer(b.Context(), &criapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId,
-			SandboxConfig: sandbox, Config: &criapi.ContainerConfig{
-				Metadata: &criapi.ContainerMetadata{Name: "main"}, Image: &criapi.ImageSpec{Image: boxImage},
-				LogPath: "main.log",
-			}})
+		ctr, err := cri.CreateContainer(b.Context(), &criapi.CreateContainerRequest{PodSandboxId: s.PodSandboxId, SandboxConfig: sandbox, Config: &criapi.ContainerConfig{
+			Metadata: &criapi.ContainerMetadata{Name: "main"}, Image: &criapi.ImageSpec{Image: boxImage}, LogPath: "main.log",
+		}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _,
-			err := cri.StartContainer(b.Context(),
-			&criapi.StartContainerRequest{ContainerId: ctr.ContainerId}); err != nil {
+		if _, err := cri.StartContainer(b.Context(), &criapi.StartContainerRequest{ContainerId: ctr.ContainerId}); err != nil {
 			b.Fatal(err)
 		}
 		started += time.Since(begin)
 		begin = time.Now()
-		_, err1 := cri.StopContainer(b.Context(), &criapi.StopContainerRequest{ContainerId: ctr.ContainerId,
-			Timeout: 10})
+		_, err1 := cri.StopContainer(b.Context(), &criapi.StopContainerRequest{ContainerId: ctr.ContainerId, Timeout: 10})
 		_, err2 := cri.StopPodSandbox(b.Context(), &criapi.StopPodSandboxRequest{PodSandboxId: s.PodSandboxId})
 		_, err3 := cri.RemovePodSandbox(b.Context(), &criapi.RemovePodSandboxRequest{PodSandboxId: s.PodSandboxId})
 		if err := errors.Join(err1, err2, err3); err != nil {

@@ -110,8 +110,7 @@ func (f *forgetful) Start(context.Context, *tasks.StartRequest, ...grpc.CallOpti
 	return &tasks.StartResponse{}, nil
 }
 
-func (f *forgetful) Delete(context.Context, *tasks.DeleteTaskRequest,
-	...grpc.CallOption) (_ *tasks.DeleteResponse, err error) {
+func (f *forgetful) Delete(context.Context, *tasks.DeleteTaskRequest, ...grpc.CallOption) (_ *tasks.DeleteResponse, err error) {
 	f.found, err = noted(f.dir)
 	return &tasks.DeleteResponse{}, err
 }

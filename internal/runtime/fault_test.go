@@ -56,8 +56,7 @@ func TestPurgeOfDamagedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.cmd.Wait()
-	if err := os.Truncate(filepath.Join(dirsOf(dir).root, "io.containerd.metadata.v1.bolt", "meta.db"),
-		100); err != nil {
+	if err := os.Truncate(filepath.Join(dirsOf(dir).root, "io.containerd.metadata.v1.bolt", "meta.db"), 100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Start(t.Context(), Config{DataDir: dir, Logger: slog.New(slog.DiscardHandler)}); err == nil {
@@ -85,8 +84,7 @@ func TestInUse(t *testing.T) {
 
 // The native snapshotter does without overlayfs.
 func TestNativeSnapshotter(t *testing.T) {
-	r, err := Start(t.Context(), Config{DataDir: dataFolder(t), Snapshotter: Native, NoSync: true,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r, err := Start(t.Context(), Config{DataDir: dataFolder(t), Snapshotter: Native, NoSync: true, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +118,7 @@ func TestMirror(t *testing.T) {
 	if err := os.MkdirAll(hosts, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n  skip_verify = true\n",
-		server.URL, server.URL)
+	text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n  skip_verify = true\n", server.URL, server.URL)
 	if err := os.WriteFile(filepath.Join(hosts, "hosts.toml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +140,11 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// RS-05: a pull ends when its registry sends nothing for too long, whether it hangs at once or in the middle of a
-// layer. ATTACK B16.
+// RS-05: a pull ends when its registry sends nothing for too long, whether it hangs at once or in the middle of a layer.
+// ATTACK B16.
 func TestRegistryHangs(t *testing.T) {
 	dir := dataFolder(t)
-	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: time.Second,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: time.Second, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +181,7 @@ func TestRegistryHangs(t *testing.T) {
 	}
 	for _, name := range []string{"/hang:1", "/half:1"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx,
-			&criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: host + name}})
+		_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx, &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: host + name}})
 		if ctx.Err() != nil || status.Code(err) != codes.Canceled {
 			t.Errorf("%s: %v", name, err)
 		}

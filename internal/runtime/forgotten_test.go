@@ -64,8 +64,7 @@ func (o *oneTask) Delete(context.Context, *tasks.DeleteTaskRequest, ...grpc.Call
 // oneContainer is a CRI that has a container c in its sandboxes.
 type oneContainer struct{ criapi.RuntimeServiceClient }
 
-func (oneContainer) ListContainers(context.Context, *criapi.ListContainersRequest,
-	...grpc.CallOption) (*criapi.ListContainersResponse, error) {
+func (oneContainer) ListContainers(context.Context, *criapi.ListContainersRequest, ...grpc.CallOption) (*criapi.ListContainersResponse, error) {
 	return &criapi.ListContainersResponse{Containers: []*criapi.Container{{Id: "c"}}}, nil
 }
 
@@ -81,8 +80,8 @@ func on(t *testing.T, task *oneTask) *External {
 	return e
 }
 
-// RS-07, PL-10: containerd 1.6 does not remove a container that it takes for ended while its task is there. The task is
-// ended then, and only then.
+// RS-07, PL-10: containerd 1.6 does not remove a container that it takes for ended while its task is there. The task is ended then, and
+// only then.
 func TestRemoveForgotten(t *testing.T) {
 	refuses := status.Error(codes.Unknown, "cannot delete running task: failed precondition")
 	for name, c := range map[string]struct {
@@ -91,20 +90,15 @@ func TestRemoveForgotten(t *testing.T) {
 		calls []string
 		fails bool
 	}{
-		"a task that the CRI has forgotten": {oneTask{there: true}, refuses,
-			[]string{"get", "kill", "wait", "delete"}, false},
-		"nothing in the way": {oneTask{there: true}, nil, nil, false},
-		"it is gone": {oneTask{there: true}, status.Error(codes.NotFound, "no such container"),
-			nil, true},
-		"containerd is away": {oneTask{there: true},
-			status.Error(codes.Unavailable, "connection refused"), nil, true},
-		"it cannot be ended":                 {oneTask{there: true, deaf: true}, refuses, []string{"get"}, true},
-		"the CRI refuses for another reason": {oneTask{}, refuses, []string{"get"}, true},
-		"the caller does not want it anymore": {oneTask{there: true}, status.Error(codes.Canceled, "context canceled"),
-			nil, true},
+		"a task that the CRI has forgotten":   {oneTask{there: true}, refuses, []string{"get", "kill", "wait", "delete"}, false},
+		"nothing in the way":                  {oneTask{there: true}, nil, nil, false},
+		"it is gone":                          {oneTask{there: true}, status.Error(codes.NotFound, "no such container"), nil, true},
+		"containerd is away":                  {oneTask{there: true}, status.Error(codes.Unavailable, "connection refused"), nil, true},
+		"it cannot be ended":                  {oneTask{there: true, deaf: true}, refuses, []string{"get"}, true},
+		"the CRI refuses for another reason":  {oneTask{}, refuses, []string{"get"}, true},
+		"the caller does not want it anymore": {oneTask{there: true}, status.Error(codes.Canceled, "context canceled"), nil, true},
 	} {
-		for _, req := range []any{&criapi.RemoveContainerRequest{ContainerId: "c"},
-			&criapi.RemovePodSandboxRequest{PodSandboxId: "s"}} {
+		for _, req := range []any{&criapi.RemoveContainerRequest{ContainerId: "c"}, &criapi.RemovePodSandboxRequest{PodSandboxId: "s"}} {
 			t.Run(fmt.Sprintf("%s %T", name, req), func(t *testing.T) {
 				task := c.task
 				absent := !task.there
@@ -118,8 +112,7 @@ func TestRemoveForgotten(t *testing.T) {
 				if (err != nil) != c.fails || !slices.Equal(task.calls, c.calls) {
 					t.Errorf("%v, after %v; want %v", err, task.calls, c.calls)
 				}
-				if c.fails && status.Code(errors.Unwrap(err)) != status.Code(c.says) &&
-					status.Code(err) != status.Code(c.says) {
+				if c.fails && status.Code(errors.Unwrap(err)) != status.Code(c.says) && status.Code(err) != status.Code(c.says) {
 					t.Errorf("the CRI's code is lost: %v", err)
 				}
 			})
@@ -127,8 +120,7 @@ func TestRemoveForgotten(t *testing.T) {
 	}
 }
 
-// RS-07: a container that could not be started, as the CRI says, does not run when that is heard: another one may be
-// started in its place.
+// RS-07: a container that could not be started, as the CRI says, does not run when that is heard: another one may be started in its place.
 func TestStartErrorDoesNotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		task   oneTask
@@ -137,21 +129,18 @@ func TestStartErrorDoesNotRun(t *testing.T) {
 		gone   bool
 		fails  bool
 	}{
-		"it runs all the same": {oneTask{there: true}, criapi.ContainerState_CONTAINER_EXITED, "StartError", true,
-			false},
-		"it does not": {oneTask{}, criapi.ContainerState_CONTAINER_EXITED, "StartError", true, false},
-		"it cannot be ended": {oneTask{there: true, deaf: true}, criapi.ContainerState_CONTAINER_EXITED, "StartError",
-			false, true},
-		"it has ended": {oneTask{there: true}, criapi.ContainerState_CONTAINER_EXITED, "Error", false, false},
-		"it runs":      {oneTask{there: true}, criapi.ContainerState_CONTAINER_RUNNING, "", false, false},
+		"it runs all the same": {oneTask{there: true}, criapi.ContainerState_CONTAINER_EXITED, "StartError", true, false},
+		"it does not":          {oneTask{}, criapi.ContainerState_CONTAINER_EXITED, "StartError", true, false},
+		"it cannot be ended":   {oneTask{there: true, deaf: true}, criapi.ContainerState_CONTAINER_EXITED, "StartError", false, true},
+		"it has ended":         {oneTask{there: true}, criapi.ContainerState_CONTAINER_EXITED, "Error", false, false},
+		"it runs":              {oneTask{there: true}, criapi.ContainerState_CONTAINER_RUNNING, "", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task := c.task
 			reply := &criapi.ContainerStatusResponse{}
 			err := on(t, &task).Intercept(t.Context(), "", &criapi.ContainerStatusRequest{ContainerId: "c"}, reply, nil,
 				func(_ context.Context, _ string, _, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
-					reply.(*criapi.ContainerStatusResponse).Status = &criapi.ContainerStatus{State: c.state,
-						Reason: c.reason}
+					reply.(*criapi.ContainerStatusResponse).Status = &criapi.ContainerStatus{State: c.state, Reason: c.reason}
 					return nil
 				})
 			if (err != nil) != c.fails || task.there == c.gone {

@@ -208,21 +208,17 @@ func (p *pod) run(name string, args []string, change ...func(*criapi.ContainerCo
 		Args:     args, Stdin: true,
 		LogPath: name + ".log",
 		Linux: &criapi.LinuxContainerConfig{SecurityContext: &criapi.LinuxContainerSecurityContext{
-			NamespaceOptions: &criapi.NamespaceOption{Network: criapi.NamespaceMode_NODE,
-				Pid: criapi.NamespaceMode_CONTAINER},
+			NamespaceOptions: &criapi.NamespaceOption{Network: criapi.NamespaceMode_NODE, Pid: criapi.NamespaceMode_CONTAINER},
 		}},
 	}
 	for _, f := range change {
 		f(c)
 	}
-	res, err := p.cri.CreateContainer(p.t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: c,
-		SandboxConfig: p.sandbox})
+	res, err := p.cri.CreateContainer(p.t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: c, SandboxConfig: p.sandbox})
 	if err != nil {
 		p.t.Fatalf("CreateContainer: %v", err)
 	}
-	if _,
-		err := p.cri.StartContainer(p.t.Context(),
-		&criapi.StartContainerRequest{ContainerId: res.ContainerId}); err != nil {
+	if _, err := p.cri.StartContainer(p.t.Context(), &criapi.StartContainerRequest{ContainerId: res.ContainerId}); err != nil {
 		p.t.Fatalf("StartContainer: %v", err)
 	}
 	return res.ContainerId
@@ -240,8 +236,7 @@ func (p *pod) status(id string) *criapi.ContainerStatus {
 // exec runs a command in a container and returns its standard output.
 func (p *pod) exec(id string, args ...string) (string, int32) {
 	p.t.Helper()
-	res, err := p.cri.ExecSync(p.t.Context(), &criapi.ExecSyncRequest{ContainerId: id,
-		Cmd: append([]string{"/box"}, args...), Timeout: 10})
+	res, err := p.cri.ExecSync(p.t.Context(), &criapi.ExecSyncRequest{ContainerId: id, Cmd: append([]string{"/box"}, args...), Timeout: 10})
 	if err != nil {
 		p.t.Fatalf("ExecSync: %v", err)
 	}
@@ -253,8 +248,7 @@ func (p *pod) stop() {
 	if _, err := p.cri.StopPodSandbox(p.t.Context(), &criapi.StopPodSandboxRequest{PodSandboxId: p.id}); err != nil {
 		p.t.Errorf("StopPodSandbox: %v", err)
 	}
-	if _,
-		err := p.cri.RemovePodSandbox(p.t.Context(), &criapi.RemovePodSandboxRequest{PodSandboxId: p.id}); err != nil {
+	if _, err := p.cri.RemovePodSandbox(p.t.Context(), &criapi.RemovePodSandboxRequest{PodSandboxId: p.id}); err != nil {
 		p.t.Errorf("RemovePodSandbox: %v", err)
 	}
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
-// abandon makes a container beside one that runs, and leaves it as a runtime does that was killed before it could start
-// it.
+// abandon makes a container beside one that runs, and leaves it as a runtime does that was killed before it could start it.
 func abandon(t *testing.T, r *Runtime, beside, name string) (pid int) {
 	t.Helper()
 	there := filepath.Join(r.tasks, beside)
@@ -41,8 +40,8 @@ func abandon(t *testing.T, r *Runtime, beside, name string) (pid int) {
 		t.Fatal(err)
 	}
 	// Its output goes nowhere: runc init holds it as long as it waits.
-	cmd := exec.Command(filepath.Join(r.dirs.bin, bundle.Runc), "--root", filepath.Join(r.dirs.runc, Namespace),
-		"--log", filepath.Join(dir, "log"), "create", "--bundle", dir, name)
+	cmd := exec.Command(filepath.Join(r.dirs.bin, bundle.Runc), "--root", filepath.Join(r.dirs.runc, Namespace), "--log", filepath.Join(dir, "log"),
+		"create", "--bundle", dir, name)
 	if err := cmd.Run(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "log"))
 		t.Fatalf("runc create: %v: %s", err, log)
@@ -80,8 +79,8 @@ func zombie(pid int) bool {
 	return err != nil
 }
 
-// PL-38: containers that were made and never started, and that nobody knows, go with the next sandbox that ends, and at
-// the next start; what is known is left alone. A half-deleted record goes at the start.
+// PL-38: containers that were made and never started, and that nobody knows, go with the next sandbox that ends, and at the next start;
+// what is known is left alone. A half-deleted record goes at the start.
 func TestLostContainers(t *testing.T) {
 	dir := dataFolder(t)
 	r := start(t, dir)
@@ -127,8 +126,7 @@ func TestShimThatOutlivesItsSandbox(t *testing.T) {
 	// It stops at its first instruction, and has its name and arguments then.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	shim := exec.Command(filepath.Join(r.dirs.bin, bundle.Serve), "-namespace", Namespace, "-id", "lost-shim",
-		"-address", r.dirs.eventSocket())
+	shim := exec.Command(filepath.Join(r.dirs.bin, bundle.Serve), "-namespace", Namespace, "-id", "lost-shim", "-address", r.dirs.eventSocket())
 	shim.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := shim.Start(); err != nil {
 		t.Fatal(err)
@@ -138,8 +136,7 @@ func TestShimThatOutlivesItsSandbox(t *testing.T) {
 		_ = shim.Process.Kill()
 		for {
 			var how unix.WaitStatus
-			if _, err := unix.Wait4(pid, &how, 0, nil); err != unix.EINTR &&
-				(err != nil || how.Exited() || how.Signaled()) {
+			if _, err := unix.Wait4(pid, &how, 0, nil); err != unix.EINTR && (err != nil || how.Exited() || how.Signaled()) {
 				return
 			}
 		}

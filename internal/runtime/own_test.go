@@ -13,8 +13,8 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
-// TestOwnImages proves PL-03 DC-01: the images that the program brings are pinned, are removed by no name of theirs,
-// are made again when they are gone, also while the server runs, and no registry is asked for a name of wherry's.
+// TestOwnImages proves PL-03 DC-01: the images that the program brings are pinned, are removed by no name of theirs, are made again when they
+// are gone, also while the server runs, and no registry is asked for a name of wherry's.
 func TestOwnImages(t *testing.T) {
 	dir := dataFolder(t)
 	r := start(t, dir)
@@ -39,20 +39,15 @@ func TestOwnImages(t *testing.T) {
 		if img == nil || !img.Pinned {
 			t.Fatalf("%s: %v, want it pinned", name, img)
 		}
-		for _, ref := range append([]string{name, img.Id, strings.TrimPrefix(img.Id, "sha256:")[:12]},
-			img.RepoTags...) {
-			if _,
-				err := cri.RemoveImage(t.Context(),
-				&criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: ref}}); err == nil ||
+		for _, ref := range append([]string{name, img.Id, strings.TrimPrefix(img.Id, "sha256:")[:12]}, img.RepoTags...) {
+			if _, err := cri.RemoveImage(t.Context(), &criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: ref}}); err == nil ||
 				!strings.Contains(err.Error(), "is built into wherry") {
 				t.Errorf("RemoveImage %s: %v, want a refusal", ref, err)
 			}
 		}
 	}
 	for _, ref := range []string{pause.ref, debugask.ToolboxImage, "wherry.dev/app:1", "WHERRY.dev:443/app:1"} {
-		if _,
-			err := cri.PullImage(t.Context(),
-			&criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: ref}}); err == nil ||
+		if _, err := cri.PullImage(t.Context(), &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: ref}}); err == nil ||
 			!strings.Contains(err.Error(), "never fetched from a registry") {
 			t.Errorf("PullImage %s: %v, want a refusal", ref, err)
 		}

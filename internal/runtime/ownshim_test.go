@@ -35,8 +35,8 @@ func (r *Runtime) closed(t *testing.T) {
 	}
 }
 
-// RS-07: pods that were started by containerd's own shim, as all were by releases before, go on under a server that
-// runs new ones by ours, and the other way round: commands, more containers, their ends, their removal.
+// RS-07: pods that were started by containerd's own shim, as all were by releases before, go on under a server that runs
+// new ones by ours, and the other way round: commands, more containers, their ends, their removal.
 func TestPodsOfTheOtherShim(t *testing.T) {
 	for _, first := range []string{StockShim, OwnShim} {
 		then := map[string]string{StockShim: OwnShim, OwnShim: StockShim}[first]

@@ -34,8 +34,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	c, err := Config{DataDir: "/d/"}.complete()
-	if err != nil || c.DataDir != "/d" || c.CgroupDriver != "cgroupfs" || c.Snapshotter != Overlayfs ||
-		c.HostsDir != "/d/registries" {
+	if err != nil || c.DataDir != "/d" || c.CgroupDriver != "cgroupfs" || c.Snapshotter != Overlayfs || c.HostsDir != "/d/registries" {
 		t.Errorf("defaults: %+v (%v)", c, err)
 	}
 }
@@ -88,15 +87,13 @@ func TestPrepareThrowsAwayFormerBoot(t *testing.T) {
 	}
 }
 
-// RS-07: which boot the runtime's state is of is not written again while containers of that boot may run. A server that
-// is killed while it writes, or finds the disk full, would leave half of it, and the next start would take all state
-// for that of another boot.
+// RS-07: which boot the runtime's state is of is not written again while containers of that boot may run. A server that is killed while
+// it writes, or finds the disk full, would leave half of it, and the next start would take all state for that of another boot.
 func TestPrepareWritesMarkOnce(t *testing.T) {
 	d := dirsOf(filepath.Join(t.TempDir(), "d"))
 	d.link = ""
 	mark := filepath.Join(d.run, "boot-id")
-	// of a start that was cut off
-	if err := errors.Join(os.MkdirAll(d.run, 0o711), os.WriteFile(mark+".new", []byte("o"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(d.run, 0o711), os.WriteFile(mark+".new", []byte("o"), 0o600)); err != nil { // of a start that was cut off
 		t.Fatal(err)
 	}
 	if err := d.prepare("one"); err != nil {
@@ -227,8 +224,7 @@ func TestCheckOverlay(t *testing.T) {
 	}
 	cause := errors.New("no such device")
 	err := checkOverlay("/d", func(string) error { return cause })
-	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "overlayfs does not work on /d") ||
-		!strings.Contains(err.Error(), Native) {
+	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "overlayfs does not work on /d") || !strings.Contains(err.Error(), Native) {
 		t.Errorf("%v, want what does not work, and what to do", err)
 	}
 }
@@ -250,8 +246,7 @@ func TestFatalIsCaught(t *testing.T) {
 	if err := <-told; !errors.Is(err, cause) {
 		t.Errorf("told %v, want %v", err, cause)
 	}
-	if !strings.Contains(out.String(),
-		"level=ERROR msg=containerd text=\"Failed to run CRI service\" err=\"no network folder\"") {
+	if !strings.Contains(out.String(), "level=ERROR msg=containerd text=\"Failed to run CRI service\" err=\"no network folder\"") {
 		t.Errorf("logged %q", out.String())
 	}
 	out.Reset()

@@ -48,8 +48,8 @@ func TestPauseProgram(t *testing.T) {
 			})
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
-			// The kernel may leave children out of its list, so pause may not have come as far as it seems; and until
-			// it waits for signals, PID 1 does not get them. So it is told again.
+			// The kernel may leave children out of its list, so pause may not have come as far as it seems; and until it waits for
+			// signals, PID 1 does not get them. So it is told again.
 			for tries := 0; ; tries++ {
 				_ = cmd.Process.Signal(sig) // it may have ended
 				select {

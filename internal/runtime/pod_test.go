@@ -46,16 +46,14 @@ func TestTargetPID(t *testing.T) {
 	for name, c := range map[string]struct {
 		id   string
 		code codes.Code
-	}{"sandbox": {p.id, codes.NotFound}, "unknown": {"0123456789", codes.NotFound},
-		"other pod's": {foreign, codes.Unknown}} {
+	}{"sandbox": {p.id, codes.NotFound}, "unknown": {"0123456789", codes.NotFound}, "other pod's": {foreign, codes.Unknown}} {
 		cfg := &criapi.ContainerConfig{
 			Metadata: &criapi.ContainerMetadata{Name: "refused"}, Image: &criapi.ImageSpec{Image: boxImage},
 			Linux: &criapi.LinuxContainerConfig{SecurityContext: &criapi.LinuxContainerSecurityContext{NamespaceOptions: &criapi.NamespaceOption{
 				Network: criapi.NamespaceMode_NODE, Pid: criapi.NamespaceMode_TARGET, TargetId: c.id,
 			}}},
 		}
-		_, err := p.cri.CreateContainer(t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: cfg,
-			SandboxConfig: p.sandbox})
+		_, err := p.cri.CreateContainer(t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: cfg, SandboxConfig: p.sandbox})
 		if status.Code(err) != c.code {
 			t.Errorf("target %s: %v, want %v", name, err, c.code)
 		}
@@ -107,8 +105,8 @@ func TestEvents(t *testing.T) {
 	p.stop()
 }
 
-// RS-01: the CRI hands out no place on its port for streams, which lets nobody in, and says what to use; commands
-// without streams run, and who attaches within the program is joined with the container.
+// RS-01: the CRI hands out no place on its port for streams, which lets nobody in, and says what to use; commands without streams run, and
+// who attaches within the program is joined with the container.
 func TestStreamsWithoutAPort(t *testing.T) {
 	r := start(t, dataFolder(t))
 	importBox(t, r)
@@ -117,14 +115,12 @@ func TestStreamsWithoutAPort(t *testing.T) {
 	_, exec := p.cri.Exec(t.Context(), &criapi.ExecRequest{ContainerId: id, Cmd: []string{"/box", "cat"}, Stdout: true})
 	_, attach := p.cri.Attach(t.Context(), &criapi.AttachRequest{ContainerId: id, Stdout: true})
 	_, forward := p.cri.PortForward(t.Context(), &criapi.PortForwardRequest{PodSandboxId: p.id, Port: []int32{80}})
-	for words, err := range map[string]error{"crictl exec -s": exec, "kubectl attach": attach,
-		"kubectl port-forward": forward} {
+	for words, err := range map[string]error{"crictl exec -s": exec, "kubectl attach": attach, "kubectl port-forward": forward} {
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), words) {
 			t.Errorf("%v, want words with %q", err, words)
 		}
 	}
-	if _, err := p.cri.ExecSync(t.Context(), &criapi.ExecSyncRequest{ContainerId: id,
-		Cmd: []string{"/box", "true"}}); err != nil {
+	if _, err := p.cri.ExecSync(t.Context(), &criapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"/box", "true"}}); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -148,19 +144,14 @@ func TestImageRoundTrip(t *testing.T) {
 	if err := r.Export(t.Context(), &archive, boxImage); err != nil {
 		t.Fatal(err)
 	}
-	before,
-		err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}})
+	before, err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}})
 	if err != nil || before.Image == nil {
 		t.Fatalf("the CRI does not know the imported image: %v", err)
 	}
-	if _,
-		err := images.RemoveImage(t.Context(),
-		&criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: boxImage}}); err != nil {
+	if _, err := images.RemoveImage(t.Context(), &criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: boxImage}}); err != nil {
 		t.Fatal(err)
 	}
-	if s,
-		_ := images.ImageStatus(t.Context(),
-		&criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}}); s.GetImage() != nil {
+	if s, _ := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}}); s.GetImage() != nil {
 		t.Fatal("the image is still there after RemoveImage")
 	}
 	names, err := r.Import(t.Context(), &archive)
@@ -172,11 +163,10 @@ func TestImageRoundTrip(t *testing.T) {
 		t.Errorf("id %s after the round trip (%v), want %s", after.GetImage().GetId(), err, before.Image.Id)
 	}
 	var list *criapi.ListImagesResponse
-	eventually(t, "there are the imported one, pause and the toolbox, which is made when the start is over",
-		func() bool {
-			list, err = images.ListImages(t.Context(), &criapi.ListImagesRequest{})
-			return err == nil && len(list.Images) == 3
-		})
+	eventually(t, "there are the imported one, pause and the toolbox, which is made when the start is over", func() bool {
+		list, err = images.ListImages(t.Context(), &criapi.ListImagesRequest{})
+		return err == nil && len(list.Images) == 3
+	})
 	for _, i := range list.Images {
 		if strings.Contains(strings.Join(i.RepoTags, " "), "wherry.dev/pause") && !i.Pinned {
 			t.Error("the pause image is not pinned")
@@ -200,8 +190,7 @@ func TestImageErrors(t *testing.T) {
 	if names, err := r.Import(t.Context(), &foreign); err == nil || !strings.Contains(err.Error(), "for this machine") {
 		t.Errorf("an image for another machine: %q, %v", names, err)
 	}
-	for ref, want := range map[string]string{"nothere": "docker.io/library/nothere:latest is not on this node",
-		"UPPER": "image name"} {
+	for ref, want := range map[string]string{"nothere": "docker.io/library/nothere:latest is not on this node", "UPPER": "image name"} {
 		if err := r.Export(t.Context(), &bytes.Buffer{}, ref); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("export %s: %v, want %q", ref, err, want)
 		}

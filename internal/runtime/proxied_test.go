@@ -42,8 +42,7 @@ type remoteSnapshotter struct {
 }
 
 // Prepare implements snapshots.Snapshotter.
-func (s *remoteSnapshotter) Prepare(ctx context.Context, key, parent string,
-	opts ...snapshots.Opt) ([]mount.Mount, error) {
+func (s *remoteSnapshotter) Prepare(ctx context.Context, key, parent string, opts ...snapshots.Opt) ([]mount.Mount, error) {
 	mounts, err := s.Snapshotter.Prepare(ctx, key, parent, opts...)
 	var info snapshots.Info
 	for _, o := range opts {
@@ -109,8 +108,8 @@ func boxOver(t *testing.T, layers []v1.Layer) v1.Image {
 	return img
 }
 
-// TestRemoteSnapshotter proves PL-03: with a snapshotter that is a program of its own and has layers, an image's other
-// layers alone are downloaded; it is told which image they are of, and containers run from it.
+// TestRemoteSnapshotter proves PL-03: with a snapshotter that is a program of its own and has layers, an image's other layers alone are downloaded; it is
+// told which image they are of, and containers run from it.
 func TestRemoteSnapshotter(t *testing.T) {
 	dir := dataFolder(t)
 	more, err := layered(t, 2, 1<<20, types.OCILayer).Layers()
@@ -136,8 +135,7 @@ func TestRemoteSnapshotter(t *testing.T) {
 	for _, d := range own {
 		s.has[d] = reg.blobs[d]
 	}
-	r, err := Start(t.Context(), Config{DataDir: dir, Snapshotter: "lazy=" + serveSnapshotter(t, s),
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r, err := Start(t.Context(), Config{DataDir: dir, Snapshotter: "lazy=" + serveSnapshotter(t, s), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +159,7 @@ func TestRemoteSnapshotter(t *testing.T) {
 	if got := p.status(id); got.State != criapi.ContainerState_CONTAINER_RUNNING {
 		t.Errorf("a container from it: %v", got)
 	}
-	if err := r.Export(t.Context(), io.Discard, reg.ref()); err == nil ||
-		!strings.Contains(err.Error(), "snapshotter lazy") {
+	if err := r.Export(t.Context(), io.Discard, reg.ref()); err == nil || !strings.Contains(err.Error(), "snapshotter lazy") {
 		t.Errorf("an image that is not here as a whole was written: %v", err)
 	}
 }
@@ -170,16 +167,13 @@ func TestRemoteSnapshotter(t *testing.T) {
 // TestSnapshotterAway proves PL-15: a start says what is wrong with a snapshotter's socket.
 func TestSnapshotterAway(t *testing.T) {
 	needRoot(t)
-	for name, socket := range map[string]string{"is not there": filepath.Join(t.TempDir(), "none"),
-		"does not answer": os.Args[0]} {
+	for name, socket := range map[string]string{"is not there": filepath.Join(t.TempDir(), "none"), "does not answer": os.Args[0]} {
 		dir := dataFolder(t)
-		r, err := Start(t.Context(), Config{DataDir: dir, Snapshotter: "lazy=" + socket,
-			Logger: slog.New(slog.DiscardHandler)})
+		r, err := Start(t.Context(), Config{DataDir: dir, Snapshotter: "lazy=" + socket, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil {
 			_ = r.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "snapshotter lazy "+name) ||
-			!strings.Contains(err.Error(), socket) {
+		if err == nil || !strings.Contains(err.Error(), "snapshotter lazy "+name) || !strings.Contains(err.Error(), socket) {
 			t.Errorf("%s: %v", socket, err)
 		}
 	}
@@ -187,9 +181,8 @@ func TestSnapshotterAway(t *testing.T) {
 
 func TestParseSnapshotter(t *testing.T) {
 	for given, want := range map[string][2]string{
-		"overlayfs": {"overlayfs"}, "native": {"native"}, "stargz=/run/s.sock": {"stargz", "/run/s.sock"},
-		"soci-2=unix:///run/s": {"soci-2", "/run/s"}, "": {}, "zfs": {}, "stargz=": {}, "stargz=s.sock": {},
-		"=/run/s": {}, "native=/run/s": {}, "a/b=/run/s": {}, "A=/run/s": {},
+		"overlayfs": {"overlayfs"}, "native": {"native"}, "stargz=/run/s.sock": {"stargz", "/run/s.sock"}, "soci-2=unix:///run/s": {"soci-2", "/run/s"},
+		"": {}, "zfs": {}, "stargz=": {}, "stargz=s.sock": {}, "=/run/s": {}, "native=/run/s": {}, "a/b=/run/s": {}, "A=/run/s": {},
 	} {
 		name, socket, err := ParseSnapshotter(given)
 		if name != want[0] || socket != want[1] || (err == nil) != (name != "") {

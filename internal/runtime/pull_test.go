@@ -26,8 +26,7 @@ import (
 )
 
 func pullFrom(ctx context.Context, r *Runtime, reg *testRegistry) (string, error) {
-	got, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx,
-		&criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: reg.ref()}})
+	got, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx, &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: reg.ref()}})
 	return got.GetImageRef(), err
 }
 
@@ -58,8 +57,7 @@ func halfFetched(t *testing.T, r *Runtime) (refs []string) {
 	return refs
 }
 
-// underWay says whether a lease is there that is to keep what a pull under way brings, for a day; what a failed one
-// leaves has one for an hour.
+// underWay says whether a lease is there that is to keep what a pull under way brings, for a day; what a failed one leaves has one for an hour.
 func underWay(t *testing.T, r *Runtime) bool {
 	t.Helper()
 	all, err := r.client.LeasesService().List(namespaces.WithNamespace(t.Context(), Namespace))
@@ -82,8 +80,8 @@ func pullLeases(t *testing.T, r *Runtime) int {
 	return len(all)
 }
 
-// TestSecondPull proves PL-03: an image of which all is here is asked for once at its registry, and nothing else;
-// another one of the same name is fetched; and it has all its names.
+// TestSecondPull proves PL-03: an image of which all is here is asked for once at its registry, and nothing else; another one of the same name is
+// fetched; and it has all its names.
 func TestSecondPull(t *testing.T) {
 	r := start(t, dataFolder(t))
 	reg := serveImage(t, layered(t, 3, 1<<20, types.OCILayer))
@@ -94,15 +92,13 @@ func TestSecondPull(t *testing.T) {
 	images := criapi.NewImageServiceClient(r.Conn())
 	for _, name := range []string{reg.ref(), strings.TrimSuffix(reg.ref(), ":1") + "@" + reg.digest.String(), first} {
 		got, err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}})
-		if err != nil || got.GetImage().GetId() != first || len(got.GetImage().GetRepoTags()) != 1 ||
-			len(got.GetImage().GetRepoDigests()) != 1 {
+		if err != nil || got.GetImage().GetId() != first || len(got.GetImage().GetRepoTags()) != 1 || len(got.GetImage().GetRepoDigests()) != 1 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	reg.asked = nil
 	second, err := pullFrom(t.Context(), r, reg)
-	if want := (asked{http.MethodHead, "/v2/app/manifests/1", ""}); err != nil || second != first ||
-		!slices.Equal(reg.asked, []asked{want}) {
+	if want := (asked{http.MethodHead, "/v2/app/manifests/1", ""}); err != nil || second != first || !slices.Equal(reg.asked, []asked{want}) {
 		t.Errorf("%q after %q, %v; it asked for %v", second, first, err, reg.asked)
 	}
 	other := serveImage(t, layered(t, 2, 1<<20, types.OCILayer))
@@ -151,9 +147,8 @@ func goesOn(t *testing.T, reg *testRegistry, layer string, size int) {
 	}
 }
 
-// TestPullGoesOn proves RS-05: a connection that breaks in the middle of a layer costs what was on its way. If the
-// registry is away then, the pull fails, and the next one goes on from what has come, if nobody wants the room; as it
-// does after another pull fails at once.
+// TestPullGoesOn proves RS-05: a connection that breaks in the middle of a layer costs what was on its way. If the registry is away then, the
+// pull fails, and the next one goes on from what has come, if nobody wants the room; as it does after another pull fails at once.
 func TestPullGoesOn(t *testing.T) {
 	dir := dataFolder(t)
 	for name, away := range map[string]bool{"breaks": false, "is away": true} {
@@ -210,13 +205,11 @@ func TestPullingProcess(t *testing.T) {
 		t.Skip("only as a process of another test")
 	}
 	r := start(t, dir)
-	_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(t.Context(),
-		&criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: ref}})
+	_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(t.Context(), &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: ref}})
 	t.Fatalf("the pull has ended: %v", err)
 }
 
-// TestPullGoesOnAfterStop proves RS-05: a server that is stopped or killed in the middle of a layer goes on from there
-// when it is started again.
+// TestPullGoesOnAfterStop proves RS-05: a server that is stopped or killed in the middle of a layer goes on from there when it is started again.
 func TestPullGoesOnAfterStop(t *testing.T) {
 	for _, how := range []string{"stopped", "killed", "its users stopped first"} {
 		killed := how == "killed"
@@ -250,8 +243,7 @@ func TestPullGoesOnAfterStop(t *testing.T) {
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
 			} else {
-				r, err := Start(t.Context(), Config{DataDir: dir,
-					Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+				r, err := Start(t.Context(), Config{DataDir: dir, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -293,8 +285,7 @@ func TestPullGoesOnAfterStop(t *testing.T) {
 func awaitPart(t *testing.T, dir string, size int) {
 	t.Helper()
 	eventually(t, "half of the layer is on the disk", func() bool {
-		found, err := filepath.Glob(filepath.Join(dirsOf(dir).root, "io.containerd.content.v1.content", "ingest", "*",
-			"data"))
+		found, err := filepath.Glob(filepath.Join(dirsOf(dir).root, "io.containerd.content.v1.content", "ingest", "*", "data"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,8 +296,8 @@ func awaitPart(t *testing.T, dir string, size int) {
 	})
 }
 
-// TestPullIsNotKept proves RS-02: what a pull has brought that was called off, or that is not what it should be, takes
-// no room, and stands in nobody's way.
+// TestPullIsNotKept proves RS-02: what a pull has brought that was called off, or that is not what it should be, takes no room, and stands in
+// nobody's way.
 func TestPullIsNotKept(t *testing.T) {
 	r := start(t, dataFolder(t))
 	reg, layer, data := oneLayer(t)
@@ -326,8 +317,7 @@ func TestPullIsNotKept(t *testing.T) {
 	if _, err := pullFrom(ctx, r, reg); err == nil {
 		t.Error("a pull that was called off has ended well")
 	}
-	eventually(t, "nothing is left of a pull that was called off",
-		func() bool { return len(halfFetched(t, r)) == 0 && pullLeases(t, r) == 0 })
+	eventually(t, "nothing is left of a pull that was called off", func() bool { return len(halfFetched(t, r)) == 0 && pullLeases(t, r) == 0 })
 
 	reg.set(func(w http.ResponseWriter, q *http.Request, blob []byte) bool {
 		if !strings.HasSuffix(q.URL.Path, layer) {
@@ -347,12 +337,10 @@ func TestPullIsNotKept(t *testing.T) {
 	}
 }
 
-// TestHangingLayers proves RS-05: a registry that hangs in the middle of layers, however many, holds up no other
-// registry's pull. (ATTACK B16)
+// TestHangingLayers proves RS-05: a registry that hangs in the middle of layers, however many, holds up no other registry's pull. (ATTACK B16)
 func TestHangingLayers(t *testing.T) {
 	r := start(t, dataFolder(t))
-	bad, good := serveImage(t, layered(t, 5, 1<<20, types.OCILayer)),
-		serveImage(t, layered(t, 4, 1<<20, types.OCILayer))
+	bad, good := serveImage(t, layered(t, 5, 1<<20, types.OCILayer)), serveImage(t, layered(t, 4, 1<<20, types.OCILayer))
 	config, err := v1.ParseManifest(strings.NewReader(string(bad.manifest)))
 	if err != nil {
 		t.Fatal(err)
@@ -383,12 +371,11 @@ func TestHangingLayers(t *testing.T) {
 	}
 }
 
-// TestDrippingRegistry proves RS-05: a registry that sends a byte now and then is given up, too, and whoever wants the
-// same layers of another one has them then.
+// TestDrippingRegistry proves RS-05: a registry that sends a byte now and then is given up, too, and whoever wants the same layers of another one has
+// them then.
 func TestDrippingRegistry(t *testing.T) {
 	dir := dataFolder(t)
-	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: 500 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: 500 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,8 +418,7 @@ func TestDrippingRegistry(t *testing.T) {
 	if _, err := pullFrom(t.Context(), r, good); err != nil {
 		t.Errorf("a pull of the same layers elsewhere: %v", err)
 	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the registry sent ") ||
-		!strings.Contains(err.Error(), " bytes in ") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the registry sent ") || !strings.Contains(err.Error(), " bytes in ") {
 		t.Errorf("the one that dripped: %v", err)
 	}
 }

@@ -18,9 +18,9 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// TestRegistryIsNoWayIn: an image's name makes no plain HTTP request, but to loopback, where a registry is looked for
-// as every containerd does it; and whatever a program answers that is no registry, or that a registry sends the runtime
-// to for a manifest, a blob or a token, is not shown. (RS-12; ATTACK A25)
+// TestRegistryIsNoWayIn: an image's name makes no plain HTTP request, but to loopback, where a registry is looked for as every containerd does it;
+// and whatever a program answers that is no registry, or that a registry sends the runtime to for a manifest, a blob or a token, is not
+// shown. (RS-12; ATTACK A25)
 func TestRegistryIsNoWayIn(t *testing.T) {
 	r := start(t, dataFolder(t))
 	const treasure = "the inner program's own words"
@@ -46,15 +46,12 @@ func TestRegistryIsNoWayIn(t *testing.T) {
 		}
 		switch {
 		case strings.Contains(req.URL.Path, "/token"):
-			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="x",scope="repository:token:pull"`,
-				to+"/meta-data"))
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="x",scope="repository:token:pull"`, to+"/meta-data"))
 			w.WriteHeader(http.StatusUnauthorized)
 		case strings.Contains(req.URL.Path, "/blob") && strings.Contains(req.URL.Path, "/manifests/"):
 			digest := "sha256:" + strings.Repeat("a", 64)
 			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-			_,
-				_ = fmt.Fprintf(w,
-				`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":10},"layers":[]}`, digest)
+			_, _ = fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":10},"layers":[]}`, digest)
 		default:
 			http.Redirect(w, req, to+"/meta-data", http.StatusTemporaryRedirect)
 		}
@@ -63,8 +60,7 @@ func TestRegistryIsNoWayIn(t *testing.T) {
 	pull := func(ref string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx,
-			&criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: ref}})
+		_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx, &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: ref}})
 		if err == nil || strings.Contains(err.Error(), treasure) {
 			t.Errorf("%s: %v", ref, err)
 		}
@@ -87,13 +83,11 @@ func TestRegistryIsNoWayIn(t *testing.T) {
 	if err := os.MkdirAll(hosts, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", registry.URL,
-		registry.URL)
+	text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", registry.URL, registry.URL)
 	if err := os.WriteFile(filepath.Join(hosts, "hosts.toml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"/redirected:1", "/failing/redirected:1", "/token:1", "/failing/token:1", "/blob:1",
-		"/failing/blob:1"} {
+	for _, name := range []string{"/redirected:1", "/failing/redirected:1", "/token:1", "/failing/token:1", "/blob:1", "/failing/blob:1"} {
 		_ = pull(host + name)
 	}
 	if sent.Load() == 0 {
@@ -101,8 +95,7 @@ func TestRegistryIsNoWayIn(t *testing.T) {
 	}
 }
 
-// onOwnAddress serves plain HTTP at an address of this machine that is not loopback, and returns it; "" if there is
-// none.
+// onOwnAddress serves plain HTTP at an address of this machine that is not loopback, and returns it; "" if there is none.
 func onOwnAddress(t *testing.T, h http.Handler) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()

@@ -213,8 +213,7 @@ func TestPodNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{DataDir: dir, BridgeName: bridge, PodCIDRs: []string{subnet.String()},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	c := Config{DataDir: dir, BridgeName: bridge, PodCIDRs: []string{subnet.String()}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	r, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -36,10 +36,8 @@ func TestParseSpec(t *testing.T) {
 func TestReadOnlyLayers(t *testing.T) {
 	for name, c := range map[string]struct{ in, want mount.Mount }{
 		"overlay": {
-			mount.Mount{Type: "overlay", Source: "overlay", Options: []string{"index=off", "workdir=/s/3/work",
-				"upperdir=/s/3/fs", "lowerdir=/s/2/fs:/s/1/fs"}},
-			mount.Mount{Type: "overlay", Source: "overlay", Options: []string{"index=off",
-				"lowerdir=/s/3/fs:/s/2/fs:/s/1/fs"}},
+			mount.Mount{Type: "overlay", Source: "overlay", Options: []string{"index=off", "workdir=/s/3/work", "upperdir=/s/3/fs", "lowerdir=/s/2/fs:/s/1/fs"}},
+			mount.Mount{Type: "overlay", Source: "overlay", Options: []string{"index=off", "lowerdir=/s/3/fs:/s/2/fs:/s/1/fs"}},
 		},
 		"an image without layers": {
 			mount.Mount{Type: "bind", Source: "/s/1/fs", Options: []string{"rw", "rbind"}},
@@ -66,12 +64,10 @@ func TestImageOnly(t *testing.T) {
 		return []mount.Mount{{Type: "overlay", Source: "overlay", Options: options}}
 	}
 	for name, c := range map[string]struct{ in, want []mount.Mount }{
-		"two layers": {overlay("index=off", "workdir=/w", "upperdir=/u", "lowerdir=/b:/a"),
-			overlay("lowerdir=/b:/a", "ro")},
+		"two layers": {overlay("index=off", "workdir=/w", "upperdir=/u", "lowerdir=/b:/a"), overlay("lowerdir=/b:/a", "ro")},
 		"one layer": {overlay("workdir=/w", "upperdir=/u", "lowerdir=/a"),
 			[]mount.Mount{{Type: "bind", Source: "/a", Options: []string{"rbind", "ro"}}}},
-		"other owners": {overlay("uidmap=0:1:2", "upperdir=/u", "lowerdir=/b:/a"),
-			overlay("uidmap=0:1:2", "lowerdir=/b:/a", "ro")},
+		"other owners":           {overlay("uidmap=0:1:2", "upperdir=/u", "lowerdir=/b:/a"), overlay("uidmap=0:1:2", "lowerdir=/b:/a", "ro")},
 		"one, with other owners": {overlay("uidmap=0:1:2", "upperdir=/u", "lowerdir=/a"), nil},
 		"no overlay":             {[]mount.Mount{{Type: "bind", Source: "/a"}}, nil},
 		"no layers":              {nil, nil},

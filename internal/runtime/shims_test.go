@@ -25,8 +25,7 @@ func TestNeededShims(t *testing.T) {
 		}
 	}
 	got, err := neededShims(dir)
-	if want := map[string]bool{"box": true, "main": true, "orphan": true, "dead-box": true}; err != nil ||
-		!maps.Equal(got, want) {
+	if want := map[string]bool{"box": true, "main": true, "orphan": true, "dead-box": true}; err != nil || !maps.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	if got, err := neededShims(filepath.Join(dir, "none")); err != nil || len(got) != 0 {

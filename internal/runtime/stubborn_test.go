@@ -13,14 +13,12 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
-// RS-05: a lost container that cannot be deleted does not hold up the end of every sandbox: it is tried again ever more
-// seldom.
+// RS-05: a lost container that cannot be deleted does not hold up the end of every sandbox: it is tried again ever more seldom.
 func TestStubbornContainersAreLeftForAWhile(t *testing.T) {
 	d := dirsOf(t.TempDir())
 	calls := filepath.Join(d.data, "calls")
 	for path, text := range map[string]string{
-		filepath.Join(d.bin, bundle.Runc): "#!/bin/sh\nfor id; do :; done\necho $id >>" + calls +
-			"\n[ $id = good ] && exec rm -r " + d.runc + "/k8s.io/good\nexit 1\n",
+		filepath.Join(d.bin, bundle.Runc):                 "#!/bin/sh\nfor id; do :; done\necho $id >>" + calls + "\n[ $id = good ] && exec rm -r " + d.runc + "/k8s.io/good\nexit 1\n",
 		filepath.Join(d.runc, Namespace, "bad", "state"):  "",
 		filepath.Join(d.runc, Namespace, "good", "state"): "",
 	} {
@@ -50,8 +48,7 @@ func TestStubbornContainersAreLeftForAWhile(t *testing.T) {
 		t.Errorf("runc was called for %q (%v), want bad good bad", got, err)
 	}
 	pause := func(s stubborn) time.Duration { return s.failed(time.Time{}).until.Sub(time.Time{}) }
-	for tries, want := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 5: 32 * time.Minute,
-		6: time.Hour, 1000: time.Hour} {
+	for tries, want := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 5: 32 * time.Minute, 6: time.Hour, 1000: time.Hour} {
 		if got := pause(stubborn{tries: tries}); got != want {
 			t.Errorf("after %d tries: %v, want %v", tries, got, want)
 		}

@@ -14,9 +14,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
-// EC-16, SC-19: a container whose output need not be kept starts without a tap where there is no room for one, and one
-// whose output must be does not start; whatever the runtime says of a start is said as it is, and nothing is tried
-// twice.
+// EC-16, SC-19: a container whose output need not be kept starts without a tap where there is no room for one, and one whose output
+// must be does not start; whatever the runtime says of a start is said as it is, and nothing is tried twice.
 func TestNoRoomForATap(t *testing.T) {
 	refused := errors.New("refused")
 	for _, tt := range []struct {
@@ -50,11 +49,10 @@ func TestNoRoomForATap(t *testing.T) {
 				}
 			}
 			var got []string
-			err := createTapped(tap.New(dir, slog.New(slog.DiscardHandler)), spec, in,
-				func(in *tasks.CreateTaskRequest) error {
-					got = append(got, filepath.Base(in.Stdout))
-					return tt.says
-				})
+			err := createTapped(tap.New(dir, slog.New(slog.DiscardHandler)), spec, in, func(in *tasks.CreateTaskRequest) error {
+				got = append(got, filepath.Base(in.Stdout))
+				return tt.says
+			})
 			if (err != nil) != tt.fails || tt.says != nil && !errors.Is(err, tt.says) {
 				t.Errorf("it fails with %v", err)
 			}

@@ -42,8 +42,7 @@ func TestToolboxIsThere(t *testing.T) {
 		sc.Capabilities = &criapi.Capability{DropCapabilities: []string{"ALL"}}
 	})
 	exec := func(command string) string {
-		res, err := p.cri.ExecSync(t.Context(), &criapi.ExecSyncRequest{ContainerId: id,
-			Cmd: []string{"sh", "-c", command}, Timeout: 20})
+		res, err := p.cri.ExecSync(t.Context(), &criapi.ExecSyncRequest{ContainerId: id, Cmd: []string{"sh", "-c", command}, Timeout: 20})
 		if err != nil {
 			t.Fatalf("%s: %v", command, err)
 		}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PL-10, RS-08: what containerd mounts while it unpacks an image is in the data folder, where a purge finds it; what a
-// killed process left is gone after the next start, and nothing that it showed is.
+// PL-10, RS-08: what containerd mounts while it unpacks an image is in the data folder, where a purge finds it; what a killed process left
+// is gone after the next start, and nothing that it showed is.
 func TestWorkMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
@@ -40,13 +40,12 @@ func TestWorkMounts(t *testing.T) {
 	if _, err := os.Stat(shown); err != nil {
 		t.Error(err)
 	}
-	err := mount.WithTempMount(t.Context(), []mount.Mount{{Type: "bind", Source: snapshot, Options: []string{"rbind"}}},
-		func(root string) error {
-			if !strings.HasPrefix(root, dir+"/") {
-				t.Errorf("containerd works in %s, not below %s", root, dir)
-			}
-			return nil
-		})
+	err := mount.WithTempMount(t.Context(), []mount.Mount{{Type: "bind", Source: snapshot, Options: []string{"rbind"}}}, func(root string) error {
+		if !strings.HasPrefix(root, dir+"/") {
+			t.Errorf("containerd works in %s, not below %s", root, dir)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Error(err)
 	}

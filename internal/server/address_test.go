@@ -10,14 +10,13 @@ func TestKubeletAddress(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"as the API, on loopback": {func(*Options) {}, "127.0.0.1"},
-		"IPv6":                    {func(o *Options) { o.BindAddress = "::1" }, "::1"},
-		"an API for others":       {func(o *Options) { o.BindAddress = "0.0.0.0" }, "192.0.2.7"},
-		"an API on one address":   {func(o *Options) { o.BindAddress = "192.0.2.8" }, "192.0.2.7"},
-		"an API server elsewhere": {func(o *Options) { o.Join = "/kubeconfig" }, "192.0.2.7"},
-		"told":                    {func(o *Options) { o.KubeletAddress = "192.0.2.9" }, "192.0.2.9"},
-		"told, with an API for all": {func(o *Options) { o.BindAddress, o.KubeletAddress = "0.0.0.0", "127.0.0.1" },
-			"127.0.0.1"},
+		"as the API, on loopback":   {func(*Options) {}, "127.0.0.1"},
+		"IPv6":                      {func(o *Options) { o.BindAddress = "::1" }, "::1"},
+		"an API for others":         {func(o *Options) { o.BindAddress = "0.0.0.0" }, "192.0.2.7"},
+		"an API on one address":     {func(o *Options) { o.BindAddress = "192.0.2.8" }, "192.0.2.7"},
+		"an API server elsewhere":   {func(o *Options) { o.Join = "/kubeconfig" }, "192.0.2.7"},
+		"told":                      {func(o *Options) { o.KubeletAddress = "192.0.2.9" }, "192.0.2.9"},
+		"told, with an API for all": {func(o *Options) { o.BindAddress, o.KubeletAddress = "0.0.0.0", "127.0.0.1" }, "127.0.0.1"},
 	} {
 		o := Defaults()
 		o.NodeName, o.NodeIPs = "n", []string{"192.0.2.7"}

@@ -14,8 +14,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/record"
 )
 
-// RS-07: what becomes of pods that the store does not know is said by somebody, for each of them, or the start is
-// refused.
+// RS-07: what becomes of pods that the store does not know is said by somebody, for each of them, or the start is refused.
 func TestDecide(t *testing.T) {
 	known := record.Record{UID: "1", Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "known"}}}
 	taken := record.Record{UID: "2", Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "taken"}}}
@@ -36,10 +35,8 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	a := decide(all, names, false, false)
-	text := a.words("it is gone") + "\n" + a.ways("/srv/x", []backup.Kept{{Path: "/s/1",
-		Created: time.Unix(0, 0).UTC()}}, "")
-	for _, want := range []string{"3 pods", "a/known", "uid 3", "server --data-dir /srv/x --adopt", "--forget",
-		"restore --data-dir /srv/x --force /s/1", "1970-01-01"} {
+	text := a.words("it is gone") + "\n" + a.ways("/srv/x", []backup.Kept{{Path: "/s/1", Created: time.Unix(0, 0).UTC()}}, "")
+	for _, want := range []string{"3 pods", "a/known", "uid 3", "server --data-dir /srv/x --adopt", "--forget", "restore --data-dir /srv/x --force /s/1", "1970-01-01"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
@@ -48,8 +45,7 @@ func TestDecide(t *testing.T) {
 
 // RS-07, RS-14: a store that was restored from a snapshot is not to be restored from it again: that would be no way on.
 func TestSnapshotIsNotOfferedAgain(t *testing.T) {
-	newest, older := backup.Kept{Path: "/s/new", Created: time.Unix(7200, 0).UTC()},
-		backup.Kept{Path: "/s/old", Created: time.Unix(0, 0).UTC()}
+	newest, older := backup.Kept{Path: "/s/new", Created: time.Unix(7200, 0).UTC()}, backup.Kept{Path: "/s/old", Created: time.Unix(0, 0).UTC()}
 	store := t.TempDir()
 	if err := markRestored(store, "/else/new"); err != nil {
 		t.Fatal(err)
@@ -82,11 +78,9 @@ func TestWayBack(t *testing.T) {
 		want   []string
 		not    string
 	}{
-		"database and snapshot": {"/d/etcd/db", kept, []string{"restore --force /d/etcd/db", "restore --force /s/new",
-			"1970-01-01T02:00:00Z"}, "/s/old"},
-		"snapshot": {"", kept, []string{"restore --force /s/new"}, "FILE"},
-		"nothing": {"", nil, []string{"restore --force FILE", "move /var/lib/wherry/etcd away"},
-			"newest"},
+		"database and snapshot": {"/d/etcd/db", kept, []string{"restore --force /d/etcd/db", "restore --force /s/new", "1970-01-01T02:00:00Z"}, "/s/old"},
+		"snapshot":              {"", kept, []string{"restore --force /s/new"}, "FILE"},
+		"nothing":               {"", nil, []string{"restore --force FILE", "move /var/lib/wherry/etcd away"}, "newest"},
 	} {
 		got := wayBack(DefaultDataDir, tc.usable, tc.kept)
 		for _, w := range tc.want {

@@ -31,10 +31,8 @@ func TestCheckAuthority(t *testing.T) {
 			at   time.Time
 			says []string
 		}{
-			"early": {time.Now().Add(-24 * time.Hour), []string{"is not valid before", "set the clock",
-				"wherry certs rotate --data-dir " + dir}},
-			"late": {time.Now().Add(years), []string{"expired on", "nobody could connect",
-				"wherry certs rotate --data-dir " + dir}},
+			"early": {time.Now().Add(-24 * time.Hour), []string{"is not valid before", "set the clock", "wherry certs rotate --data-dir " + dir}},
+			"late":  {time.Now().Add(years), []string{"expired on", "nobody could connect", "wherry certs rotate --data-dir " + dir}},
 		} {
 			err := checkAuthority(dir, tc.at)
 			var refusal *Refusal

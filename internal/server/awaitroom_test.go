@@ -16,8 +16,8 @@ import (
 	"github.com/wherryproject/wherry/internal/store"
 )
 
-// TestAwaitRoomHasTheReserve: RS-02 a server that could not go on, since its disk was full, starts again in the room of
-// the reserve: what fills the disk may be a pod's, which nobody else evicts.
+// TestAwaitRoomHasTheReserve: RS-02 a server that could not go on, since its disk was full, starts again in the room of the reserve: what fills
+// the disk may be a pod's, which nobody else evicts.
 func TestAwaitRoomHasTheReserve(t *testing.T) {
 	dir := smallDisk(t, "20m")
 	held := newReserve(dir, slog.New(slog.DiscardHandler))
@@ -36,8 +36,8 @@ func TestAwaitRoomHasTheReserve(t *testing.T) {
 	}
 }
 
-// TestVainStartHasTheReserve: RS-02 a start in vain is followed by one that has all there is, also where there was more
-// room than the least: what it lacked is not known. Of a reserve that was never whole nobody expects room.
+// TestVainStartHasTheReserve: RS-02 a start in vain is followed by one that has all there is, also where there was more room than the least: what
+// it lacked is not known. Of a reserve that was never whole nobody expects room.
 func TestVainStartHasTheReserve(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	held := newReserve(dir, log)
@@ -63,9 +63,8 @@ func TestVainStartHasTheReserve(t *testing.T) {
 	}
 }
 
-// TestStartedInVain: RS-02 a server that took its own place on a full disk waits for room when it cannot start in what
-// there is, whichever part says so; one that somebody started says so and ends, and a start that failed for another
-// reason ends both.
+// TestStartedInVain: RS-02 a server that took its own place on a full disk waits for room when it cannot start in what there is, whichever part
+// says so; one that somebody started says so and ends, and a start that failed for another reason ends both.
 func TestStartedInVain(t *testing.T) {
 	full := fmt.Errorf("records: %w", &os.PathError{Op: "write", Path: "/d/.store.1", Err: syscall.ENOSPC})
 	for name, c := range map[string]struct {

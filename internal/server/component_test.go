@@ -22,11 +22,9 @@ func TestStartThatHangsIsLeftBehind(t *testing.T) {
 		defer close(forever)
 		var stopped atomic.Bool
 		g := &group{log: slog.New(slog.NewTextHandler(&log, nil)), list: []component{
-			{name: "folder", start: func(context.Context) error { return nil },
-				stop: func(context.Context) error { stopped.Store(true); return nil }},
+			{name: "folder", start: func(context.Context) error { return nil }, stop: func(context.Context) error { stopped.Store(true); return nil }},
 			{name: "deaf", after: []string{"folder"}, start: func(context.Context) error { <-forever; return nil }},
-			{name: "hears", after: []string{"folder"},
-				start: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+			{name: "hears", after: []string{"folder"}, start: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
@@ -46,23 +44,20 @@ func TestStartThatHangsIsLeftBehind(t *testing.T) {
 	})
 }
 
-// RS-08: the stop ends within its limit, also if components do not heed it; each of those after them is stopped all the
-// same.
+// RS-08: the stop ends within its limit, also if components do not heed it; each of those after them is stopped all the same.
 func TestStopThatHangsIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
 		defer close(forever)
 		var order []string
 		part := func(name string, stop func()) component {
-			return component{name: name, start: func(context.Context) error { return nil },
-				stop: func(context.Context) error {
-					order = append(order, name)
-					stop()
-					return nil
-				}}
+			return component{name: name, start: func(context.Context) error { return nil }, stop: func(context.Context) error {
+				order = append(order, name)
+				stop()
+				return nil
+			}}
 		}
-		g := &group{log: quiet(), list: []component{part("a", func() {}), part("deaf", func() { <-forever }),
-			part("b", func() {})}}
+		g := &group{log: quiet(), list: []component{part("a", func() {}), part("deaf", func() { <-forever }), part("b", func() {})}}
 		if err := g.start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

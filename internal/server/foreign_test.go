@@ -36,8 +36,7 @@ func TestPurgeSaysWhatItWaitsFor(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--runtime-gone") {
 		t.Errorf("it ended with %v", err)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "waiting for the container runtime at unix://"+socket+
-		" to end this folder's pods") {
+	if len(told) != 1 || !strings.Contains(told[0], "waiting for the container runtime at unix://"+socket+" to end this folder's pods") {
 		t.Errorf("told: %q", told)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLockOnAFullDisk: RS-02, RS-08 a folder on whose disk not a byte is left is locked all the same, by a server that
-// would make room or a purge, also where no server has ever locked it.
+// TestLockOnAFullDisk: RS-02, RS-08 a folder on whose disk not a byte is left is locked all the same, by a server that would make room or a
+// purge, also where no server has ever locked it.
 func TestLockOnAFullDisk(t *testing.T) {
 	for name, before := range map[string]bool{"locked before": true, "never locked": false} {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzFolder: whatever a data folder's small files hold, the folder is taken or refused in words that name the file.
-// One that is taken is stamped, so that the next program knows who wrote it; the labels of namespaces are all there or
-// none.
+// FuzzFolder: whatever a data folder's small files hold, the folder is taken or refused in words that name the file. One that is taken is
+// stamped, so that the next program knows who wrote it; the labels of namespaces are all there or none.
 func FuzzFolder(f *testing.F) {
 	for _, text := range []string{
 		`{"format":1,"wherry":"0.1.0","kubernetes":"1.37.0"}`, `{"format":2,"wherry":"9.0.0"}`, `{"format":0}`,
@@ -52,11 +51,9 @@ func FuzzFolder(f *testing.F) {
 	})
 }
 
-// FuzzKubeconfigMode: the kubeconfig, which makes an administrator, never gets a mode that lets others write it, or
-// root not read it.
+// FuzzKubeconfigMode: the kubeconfig, which makes an administrator, never gets a mode that lets others write it, or root not read it.
 func FuzzKubeconfigMode(f *testing.F) {
-	for _, text := range []string{"600", "640", "0644", "777", "400", "-1", "0o600", "1640", "",
-		"99999999999999999999"} {
+	for _, text := range []string{"600", "640", "0644", "777", "400", "-1", "0o600", "1640", "", "99999999999999999999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -17,14 +17,13 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// RS-07, RS-08: what a data folder remembers of its network is found also when network.json was removed or damaged
-// under a running server: purge takes the bridge away, and the next start keeps the subnet.
+// RS-07, RS-08: what a data folder remembers of its network is found also when network.json was removed or damaged under a running
+// server: purge takes the bridge away, and the next start keeps the subnet.
 func TestNetworkRecord(t *testing.T) {
 	dir := t.TempDir()
 	put := func(path, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
-			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,8 +58,8 @@ func TestNetworkRecord(t *testing.T) {
 	}
 }
 
-// RS-09: a data folder that is given another bridge leaves the one it had, so that the pod CIDR can go along; while
-// pods are attached to that one, the start is refused with what to do, and the bridge stays.
+// RS-09: a data folder that is given another bridge leaves the one it had, so that the pod CIDR can go along; while pods are attached to that
+// one, the start is refused with what to do, and the bridge stays.
 func TestAnotherBridge(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network devices need root")
@@ -72,14 +71,12 @@ func TestAnotherBridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = network.Teardown(former) })
-	if err := os.WriteFile(networkFile(dir), []byte(`{"bridge":"ws-former","cidrs":["10.201.35.0/24"]}`),
-		0o600); err != nil {
+	if err := os.WriteFile(networkFile(dir), []byte(`{"bridge":"ws-former","cidrs":["10.201.35.0/24"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	next := func() error {
 		opts := Defaults()
-		opts.DataDir, opts.BridgeName, opts.PodCIDRs, opts.CgroupDriver = dir, "ws-next", []string{subnet.String()},
-			"cgroupfs"
+		opts.DataDir, opts.BridgeName, opts.PodCIDRs, opts.CgroupDriver = dir, "ws-next", []string{subnet.String()}, "cgroupfs"
 		_, err := (&Server{opts: opts, log: slog.New(slog.DiscardHandler)}).runtimeConfig()
 		return err
 	}

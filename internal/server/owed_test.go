@@ -15,16 +15,13 @@ import (
 	"time"
 )
 
-// TestOwed: what finds no room on the disk is written when there is some, told once in between; what was written
-// meanwhile is never replaced by something older; any other failure is one (RS-02).
+// TestOwed: what finds no room on the disk is written when there is some, told once in between; what was written meanwhile is never replaced
+// by something older; any other failure is one (RS-02).
 func TestOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full error
 		var written, said []string
-		log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
-			said = append(said, string(p))
-			return len(p), nil
-		}), nil))
+		log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { said = append(said, string(p)); return len(p), nil }), nil))
 		o := newOwed(log, func(text []byte) error {
 			if full == nil {
 				written = append(written, string(text))

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RS-08: a purge that was cut off while it removed the data folder can be repeated: as long as anything is in the
-// folder, it says whose it is. Each entry is in the way once, so that whatever the order is, something would have been
-// removed before it.
+// RS-08: a purge that was cut off while it removed the data folder can be repeated: as long as anything is in the folder, it says whose
+// it is. Each entry is in the way once, so that whatever the order is, something would have been removed before it.
 func TestPurgeCanBeRepeated(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("what is in the way is a mount point; it needs root")

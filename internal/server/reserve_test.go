@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReserve proves RS-02: the reserve takes room as long as there is some, is given up on a full disk, once, and made
-// again later, also by the next server.
+// TestReserve proves RS-02: the reserve takes room as long as there is some, is given up on a full disk, once, and made again later, also
+// by the next server.
 func TestReserve(t *testing.T) {
 	dir := t.TempDir()
 	taken := func() int64 {

@@ -30,8 +30,7 @@ func TestRestoreClaimsElsewhere(t *testing.T) {
 		filepath.Join(work, backup.ClaimsDir, "pvc-2/file"):      "older",
 		filepath.Join(folder, "pvc-2/file"):                      "newer",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755),
-			os.WriteFile(name, []byte(text), 0o640)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o640)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,8 +58,7 @@ func TestRestoreClaimsElsewhere(t *testing.T) {
 		}
 	}
 	var is unix.Stat_t
-	if err := unix.Stat(filepath.Join(folder, "pvc-1/data/file"), &is); err != nil || is.Uid != 1234 ||
-		is.Gid != 5678 || is.Mode&0o777 != 0o640 {
+	if err := unix.Stat(filepath.Join(folder, "pvc-1/data/file"), &is); err != nil || is.Uid != 1234 || is.Gid != 5678 || is.Mode&0o777 != 0o640 {
 		t.Errorf("owner %d:%d, mode %o, %v", is.Uid, is.Gid, is.Mode, err)
 	}
 	if all, err := os.ReadDir(folder); err != nil || len(all) != 2 {

@@ -20,20 +20,17 @@ import (
 	"github.com/wherryproject/wherry/internal/store"
 )
 
-// backedUp is a server's data folder with an object, a key and a pod's volume, its running store, and what makes
-// backups of it.
+// backedUp is a server's data folder with an object, a key and a pod's volume, its running store, and what makes backups of it.
 func backedUp(t *testing.T) *Server {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: so does a restore")
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"pki/ca.key": "key",
-		"pods/uid/volumes/kubernetes.io~empty-dir/v/file": "text", "volumes/pvc-1/data/file": "claimed",
-		"volumes/.gone-pvc-2/file": "going", "volumes/.new-pvc-3/file": "coming"} {
+	for name, text := range map[string]string{"pki/ca.key": "key", "pods/uid/volumes/kubernetes.io~empty-dir/v/file": "text",
+		"volumes/pvc-1/data/file": "claimed", "volumes/.gone-pvc-2/file": "going", "volumes/.new-pvc-3/file": "coming"} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,10 +39,8 @@ func backedUp(t *testing.T) *Server {
 	if _, err := c.Put(t.Context(), "/registry/x", "v"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{DataDir: dir, NodeName: "n", BindAddress: "127.0.0.1", SecurePort: 1, KubeletPort: 2,
-		ServiceCIDR: DefaultServiceCIDR, EtcdPrefix: "/registry", Audit: Defaults().Audit, Serving: Defaults().Serving,
-		Eviction: defaultEviction(), Kubelet: defaultKubelet(),
-		Snapshots: SnapshotOptions{Interval: time.Hour, Keep: 2}}, nil)
+	s, err := New(Options{DataDir: dir, NodeName: "n", BindAddress: "127.0.0.1", SecurePort: 1, KubeletPort: 2, ServiceCIDR: DefaultServiceCIDR,
+		EtcdPrefix: "/registry", Audit: Defaults().Audit, Serving: Defaults().Serving, Eviction: defaultEviction(), Kubelet: defaultKubelet(), Snapshots: SnapshotOptions{Interval: time.Hour, Keep: 2}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +60,7 @@ func openStore(t *testing.T, dataDir string) *store.Etcd {
 
 func clientOf(t *testing.T, e *store.Etcd) *clientv3.Client {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, DialTimeout: 5 * time.Second,
-		Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +68,7 @@ func clientOf(t *testing.T, e *store.Etcd) *clientv3.Client {
 	return c
 }
 
-// RS-14: a backup has what was asked for, restores into an empty folder whole, and leaves the keys and volumes of one
-// that has some.
+// RS-14: a backup has what was asked for, restores into an empty folder whole, and leaves the keys and volumes of one that has some.
 func TestBackupRestores(t *testing.T) {
 	s := backedUp(t)
 	var out bytes.Buffer
@@ -94,8 +87,7 @@ func TestBackupRestores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Header == nil || done.Header.Node != "n" || !done.Keys || done.Volumes != 2 ||
-		len(done.Kept)+len(done.Stayed) > 0 {
+	if done.Header == nil || done.Header.Node != "n" || !done.Keys || done.Volumes != 2 || len(done.Kept)+len(done.Stayed) > 0 {
 		t.Errorf("done: %+v", done)
 	}
 	holds := func(name, want string) {
@@ -120,26 +112,22 @@ func TestBackupRestores(t *testing.T) {
 	}
 
 	// Once more, over what is there by now.
-	if err := errors.Join(os.WriteFile(filepath.Join(into, "volumes/pvc-1/data/file"), []byte("newer"), 0o600),
-		os.WriteFile(filepath.Join(into, "pki/ca.key"), []byte("other"), 0o600),
-		os.WriteFile(filepath.Join(into, "pods/uid/volumes/kubernetes.io~empty-dir/v/file"), []byte("newer"),
-			0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(into, "volumes/pvc-1/data/file"), []byte("newer"), 0o600), os.WriteFile(filepath.Join(into, "pki/ca.key"), []byte("other"), 0o600),
+		os.WriteFile(filepath.Join(into, "pods/uid/volumes/kubernetes.io~empty-dir/v/file"), []byte("newer"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	refusal, ok := errors.AsType[*Refusal](restoreError(t, RestoreOptions{DataDir: into, File: file}))
 	if !ok || refusal.Code != ExitStore || !strings.Contains(refusal.Error(), "--force") {
 		t.Errorf("over a store: %v", refusal)
 	}
-	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true}); err != nil ||
-		done.Keys || done.Volumes > 0 || len(done.Kept) != 1 ||
+	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true}); err != nil || done.Keys || done.Volumes > 0 || len(done.Kept) != 1 ||
 		len(done.Stayed) != 1 || done.Stayed[0] != filepath.Join(into, "volumes/pvc-1") {
 		t.Errorf("done: %+v, %v", done, err)
 	}
 	holds("pki/ca.key", "other")
 	holds("volumes/pvc-1/data/file", "newer")
 	holds("pods/uid/volumes/kubernetes.io~empty-dir/v/file", "newer")
-	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true,
-		Keys: true}); err != nil || !done.Keys || len(done.Kept) != 2 {
+	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true, Keys: true}); err != nil || !done.Keys || len(done.Kept) != 2 {
 		t.Errorf("done: %+v, %v", done, err)
 	}
 	holds("pki/ca.key", "key")
@@ -159,8 +147,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"cut": out.Bytes()[:out.Len()/2], "text": []byte("no backup"),
-		"empty": nil, "database": append(make([]byte, 16), "\xed\xda\x0c\xed"...)} {
+	for name, text := range map[string][]byte{"cut": out.Bytes()[:out.Len()/2], "text": []byte("no backup"), "empty": nil, "database": append(make([]byte, 16), "\xed\xda\x0c\xed"...)} {
 		file, into := filepath.Join(dir, name), filepath.Join(dir, "into-"+name)
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -178,12 +165,10 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.release()
-	if refusal, ok := errors.AsType[*Refusal](restoreError(t,
-		RestoreOptions{DataDir: dir, File: filepath.Join(dir, "cut")})); !ok || refusal.Code != ExitFolderLocked {
+	if refusal, ok := errors.AsType[*Refusal](restoreError(t, RestoreOptions{DataDir: dir, File: filepath.Join(dir, "cut")})); !ok || refusal.Code != ExitFolderLocked {
 		t.Errorf("under a server: %v", refusal)
 	}
-	if err := restoreError(t, RestoreOptions{DataDir: t.TempDir(), File: filepath.Join(dir, "gone")}); !errors.Is(err,
-		fs.ErrNotExist) {
+	if err := restoreError(t, RestoreOptions{DataDir: t.TempDir(), File: filepath.Join(dir, "gone")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

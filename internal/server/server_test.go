@@ -250,14 +250,11 @@ func TestOptions(t *testing.T) {
 		"unsafe sysctls": {func(o *Options) { o.UnsafeSysctls = []string{"vm.swappiness"} },
 			"--allowed-unsafe-sysctls"},
 		"service networks": {func(o *Options) { o.ServiceCIDR = "x" }, "--service-cidr"},
-		"proxy health": {func(o *Options) { o.ProxyHealthz = "localhost:10256" },
-			"use for example 127.0.0.1:10256"},
-		"proxy metrics": {func(o *Options) { o.ProxyMetrics = "127.0.0.1:0" }, "--proxy-metrics-address"},
+		"proxy health":     {func(o *Options) { o.ProxyHealthz = "localhost:10256" }, "use for example 127.0.0.1:10256"},
+		"proxy metrics":    {func(o *Options) { o.ProxyMetrics = "127.0.0.1:0" }, "--proxy-metrics-address"},
 		"health of another's proxy": {func(o *Options) { o.ProxyHealthz, o.ServiceProxy = "0.0.0.0:10256", ProxyNone },
 			"--service-proxy=none turns off"},
-		"metrics without our runtime": {func(o *Options) {
-			o.ProxyMetrics, o.RuntimeEndpoint = "127.0.0.1:10249", "unix:///x"
-		},
+		"metrics without our runtime": {func(o *Options) { o.ProxyMetrics, o.RuntimeEndpoint = "127.0.0.1:10249", "unix:///x" },
 			"does not run with --container-runtime-endpoint"},
 	}
 	for name, c := range cases {

@@ -15,8 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// RS-08: a start that is refused, early or late, leaves nothing on the machine: no mount, device, rule, route, cgroup
-// or link. The data folder can be removed as any other. ATTACK C37.
+// RS-08: a start that is refused, early or late, leaves nothing on the machine: no mount, device, rule, route, cgroup or link. The data
+// folder can be removed as any other. ATTACK C37.
 func TestRefusedStart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a server needs root")
@@ -31,22 +31,12 @@ func TestRefusedStart(t *testing.T) {
 		with         func(t *testing.T, o *Options)
 		want         string
 	}{
-		{"a port that is taken", "d",
-			func(_ *testing.T, o *Options) { o.SecurePort = taken.Addr().(*net.TCPAddr).Port }, "is taken"},
-		{"a store that is none", "d", func(t *testing.T, o *Options) { writeTo(t, filepath.Join(o.DataDir, "etcd")) },
-			"not a directory"},
-		{"the same in a folder with a long name", strings.Repeat("d", 60),
-			func(t *testing.T, o *Options) { writeTo(t, filepath.Join(o.DataDir, "etcd")) }, "not a directory"},
-		{"a kubeconfig that cannot be written", "d", func(_ *testing.T,
-			o *Options) {
-			o.WriteKubeconfig = "/proc/kubeconfig"
-		}, "--write-kubeconfig"},
-		{"an address that the machine lacks", "d", func(_ *testing.T, o *Options) { o.KubeletAddress = "192.0.2.77" },
-			"--kubelet-port"},
-		{"a socket that is in the way", "d", func(t *testing.T,
-			o *Options) {
-			writeTo(t, filepath.Join(o.DataDir, "wherry.sock", "x"))
-		}, "wherry.sock"},
+		{"a port that is taken", "d", func(_ *testing.T, o *Options) { o.SecurePort = taken.Addr().(*net.TCPAddr).Port }, "is taken"},
+		{"a store that is none", "d", func(t *testing.T, o *Options) { writeTo(t, filepath.Join(o.DataDir, "etcd")) }, "not a directory"},
+		{"the same in a folder with a long name", strings.Repeat("d", 60), func(t *testing.T, o *Options) { writeTo(t, filepath.Join(o.DataDir, "etcd")) }, "not a directory"},
+		{"a kubeconfig that cannot be written", "d", func(_ *testing.T, o *Options) { o.WriteKubeconfig = "/proc/kubeconfig" }, "--write-kubeconfig"},
+		{"an address that the machine lacks", "d", func(_ *testing.T, o *Options) { o.KubeletAddress = "192.0.2.77" }, "--kubelet-port"},
+		{"a socket that is in the way", "d", func(t *testing.T, o *Options) { writeTo(t, filepath.Join(o.DataDir, "wherry.sock", "x")) }, "wherry.sock"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), row.folder)
