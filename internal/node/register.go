@@ -248,10 +248,8 @@ func (a *Agent) nodeStatus(ctx context.Context, before []corev1.NodeCondition) c
 		Allocatable: a.allocatable(),
 		Conditions:  a.conditions(ctx, before),
 		NodeInfo:    a.machine.info(),
-		// An API server asks for them before it lets a pod's own resources, or an init container, be resized.
-		DeclaredFeatures: []string{"InPlacePodLevelResourcesVerticalScaling",
-			"InPlacePodVerticalScalingInitContainers"},
 	}
+	s.DeclaredFeatures = declaredFeatures()
 	s.RuntimeHandlers, s.Features = a.can.handlers, &corev1.NodeFeatures{SupplementalGroupsPolicy: &a.can.groupsPolicy}
 	s.NodeInfo.ContainerRuntimeVersion = a.runtime + "://" + a.runtimeVersion
 	s.NodeInfo.KubeletVersion = a.cfg.Version
