@@ -79,7 +79,6 @@ func lacksTable() map[string]string {
 		"podsPerCore":                                "set maxPods",
 		"providerID":                                 "nodes have none",
 		"qosReserved":                                "nothing is reserved by class",
-		"registerWithTaints":                         "taint the node with kubectl",
 		"registryBurst":                              "pulls are not limited",
 		"registryPullQPS":                            "pulls are not limited",
 		"serializeImagePulls":                        "each image is pulled once, and different ones at the same time",

@@ -36,6 +36,8 @@ type Config struct {
 	NodeIPs  []string // the primary one first
 	// Annotations are those that the node's object has from this agent.
 	Annotations map[string]string
+	// Registration is what that object is made with besides.
+	Registration Registration
 	// Client is of the API server; nil: there is none, and the agent runs static pods alone (PL-31).
 	Client kubernetes.Interface
 	CRI    *cri.Client
