@@ -50,7 +50,7 @@ func lacksTable() map[string]string {
 		"cpuManagerReconcilePeriod": "containers are moved when somebody gets CPUs or gives them back",
 		"crashLoopBackOff.maxContainerRestartPeriod": "it is always 5m",
 		"defaultPodSysctls":                          "pods name their sysctls",
-		"enableSystemLogHandler":                     "/logs/ shows pods' logs only",
+		"enableSystemLogHandler":                     "/logs/ shows /var/log with enableSystemLogQuery, else pods' logs only",
 		"eventBurst":                                 "the API server limits",
 		"eventRecordQPS":                             "the API server limits",
 		"featureGates":                               "Kubernetes' features are those on by default; Wherry's own are set with --feature-gates",
