@@ -51,6 +51,7 @@ maxPods: 20
 podCIDR: 10.2.0.0/24
 podPidsLimit: 100
 port: 11250
+registerWithTaints: [{key: dedicated, value: gpu, effect: NoSchedule}]
 resolvConf: /r
 cpuManagerPolicy: static
 cpuManagerPolicyOptions: {full-pcpus-only: "true"}

@@ -26,6 +26,10 @@ func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 	f.StringVar(&k.ReservedCPUs, "reserved-cpus", k.ReservedCPUs,
 		"CPUs that are kept for the system, for example 0-1: they are not allocatable, and no container has one to itself")
 	numaFlags(cmd, k)
+	f.StringSliceVar(&k.NodeLabels, "node-labels", nil,
+		"labels KEY=VALUE,... that the node is registered with; those of kubernetes.io and k8s.io only where a node may set them itself, for example topology.kubernetes.io/zone and those in node.kubernetes.io")
+	f.StringSliceVar(&k.RegisterWithTaints, "register-with-taints", nil,
+		"taints KEY=VALUE:EFFECT,... that the node is registered with, for example dedicated=gpu:NoSchedule; they are not put on a node that there is already")
 	f.IntVar(&k.ReadOnlyPort, "read-only-port", k.ReadOnlyPort,
 		"port at which this node's pods and figures are shown to anybody, without TLS, as old monitoring wants it; 0 for none")
 	f.BoolVar(&k.SystemLogQuery, "enable-system-log-query", k.SystemLogQuery,

@@ -53,6 +53,7 @@ func flagTable() map[string]asFlag {
 		"port":                                   plain("kubelet-port"),
 		"preloadedImagesVerificationAllowlist":   list("preloaded-images-verification-allowlist"),
 		"readOnlyPort":                           plain("read-only-port"),
+		"registerWithTaints":                     taints("register-with-taints"),
 		"resolvConf":                             plain("resolv-conf"),
 		"runtimeRequestTimeout":                  plain("runtime-request-timeout"),
 		"serverTLSBootstrap":                     plain("rotate-server-certificates"),
@@ -183,6 +184,38 @@ func priorities(name string) asFlag {
 				return shown(item[name])
 			}
 			out = append(out, part("priority")+"="+part("shutdownGracePeriodSeconds"))
+		}
+		return Flag{name, strings.Join(out, ","), path}, nil
+	}
+}
+
+// taints is a flag that takes KEY=VALUE:EFFECT for each item. A kubelet refuses a taint with a time, too: that is the
+// API server's to say.
+func taints(name string) asFlag {
+	return func(path string, v any) (Flag, error) {
+		items, ok := v.([]any)
+		if !ok {
+			return Flag{}, fmt.Errorf("%s is not a list", shown(v))
+		}
+		var out []string
+		for _, one := range items {
+			item, ok := one.(map[string]any)
+			if !ok {
+				return Flag{}, fmt.Errorf("%s is not an object", shown(one))
+			}
+			if !empty(item["timeAdded"]) {
+				return Flag{}, fmt.Errorf("timeAdded of taint %v: leave it out", item["key"])
+			}
+			text := ""
+			for _, part := range []struct{ before, name string }{{"", "key"}, {"=", "value"}, {":", "effect"}} {
+				if !empty(item[part.name]) {
+					text += part.before + shown(item[part.name])
+				}
+			}
+			if strings.Contains(text, ",") {
+				return Flag{}, fmt.Errorf("%q: a comma cannot be in a taint", text)
+			}
+			out = append(out, text)
 		}
 		return Flag{name, strings.Join(out, ","), path}, nil
 	}

@@ -96,6 +96,7 @@ logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoB
 maxPods: 50
 memorySwap: {}
 podPidsLimit: 4096
+registerWithTaints: [{key: dedicated, value: gpu, effect: NoSchedule}, {key: a.example/b, effect: NoExecute}]
 staticPodURLHeader: {A: [b, c]}
 syncFrequency: 0s
 systemReserved: {cpu: 100m}
@@ -113,7 +114,8 @@ systemReserved: {cpu: 100m}
 	}
 	want := []string{"client-ca-file=/ca.crt", "cluster-dns=10.96.0.10,fd00::a", "cpu-manager-policy=none",
 		"eviction-hard=memory.available<300Mi,nodefs.available<5%", "max-pods=70", "memory-manager-policy=Static",
-		"pod-max-pids=4096", "reserved-memory=0:hugepages-2Mi=4Mi,memory=1Gi;1:memory=512Mi", "manifest-url-header=A:b,A:c",
+		"pod-max-pids=4096",
+		"register-with-taints=dedicated=gpu:NoSchedule,a.example/b:NoExecute", "reserved-memory=0:hugepages-2Mi=4Mi,memory=1Gi;1:memory=512Mi", "manifest-url-header=A:b,A:c",
 		"topology-manager-policy=restricted"}
 	if !slices.Equal(flags, want) {
 		t.Errorf("flags %q, want %q", flags, want)
@@ -132,7 +134,8 @@ func TestRefused(t *testing.T) {
 		head + "maxPods: many\n":          "maxPods",
 		head + "maxPods: 1\nmaxPods: 2\n": "already set",
 		"kind: Pod\napiVersion: v1\n":     `kind "Pod" of apiVersion "v1": it must be a KubeletConfiguration`,
-		head + "clusterDNS: ['a,b']\n":    "clusterDNS: \"a,b\": a comma cannot be in a value",
+		head + "registerWithTaints: [{key: a, effect: NoExecute, timeAdded: 2030-01-01T00:00:00Z}]\n": "registerWithTaints: timeAdded of taint a: leave it out",
+		head + "clusterDNS: ['a,b']\n": "clusterDNS: \"a,b\": a comma cannot be in a value",
 	} {
 		file := write(t, filepath.Join(dir, "f"), text)
 		if _, err := Read(file, ""); err == nil || !strings.Contains(err.Error(), say) {

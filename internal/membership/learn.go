@@ -44,8 +44,9 @@ var ErrNoNetwork = errors.New("the server has not given this node a network for 
 // Config says who asks what.
 type Config struct {
 	Client kubernetes.Interface
-	Node   string            // its name
-	Labels map[string]string // that its object is made with
+	Node   string // its name
+	// Object makes its object, where there is none yet.
+	Object func() *corev1.Node
 	// Chosen are the pod networks that the user has chosen, Before those of the last start, and Held those among them
 	// that pods have addresses of now.
 	Chosen, Before, Held []netip.Prefix
@@ -178,7 +179,7 @@ func (c Config) object(ctx context.Context) (node *corev1.Node, isNew bool, err 
 	requested := nodeipam.Join(c.requested())
 	node, err = nodes.Get(ctx, c.Node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node, Labels: c.Labels}}
+		node = c.Object()
 		if requested != "" {
 			node.Annotations = map[string]string{nodeipam.RequestedNetworks: requested}
 		}

@@ -145,7 +145,9 @@ func TestFixed(t *testing.T) {
 // of it while the server is away.
 func TestLearn(t *testing.T) {
 	c := &cluster{wherry: true, gives: "10.9.1.0/24", denies: 2} // it is starting
-	config := Config{Client: c.client(t), Node: "n", Labels: map[string]string{"a": "b"},
+	config := Config{Client: c.client(t), Node: "n", Object: func() *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"}}}
+	},
 		Before: prefixes("10.1.0.0/24"), File: filepath.Join(t.TempDir(), "cluster.json")}
 	m, err := Learn(t.Context(), config)
 	if err != nil || !m.Asked || m.Server == nil || m.Server.ClusterDNS[0] != "10.96.0.10" ||
@@ -190,8 +192,9 @@ func TestLearnOfNode(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	}
 	c := &cluster{wherry: true, gives: "10.9.1.0/24", node: node()}
-	config := Config{Client: c.client(t), Node: "n", Before: prefixes("10.1.0.0/24"),
-		File: filepath.Join(t.TempDir(), "cluster.json")}
+	config := Config{Client: c.client(t), Node: "n", Object: func() *corev1.Node { return &corev1.Node{} },
+		Before: prefixes("10.1.0.0/24"),
+		File:   filepath.Join(t.TempDir(), "cluster.json")}
 	if m, err := Learn(t.Context(), config); err != nil || fmt.Sprint(m.Networks) != "[10.9.1.0/24]" ||
 		c.node.Annotations[nodeipam.RequestedNetworks] == "" {
 		t.Errorf("one that is there: %+v, %v", m, err)

@@ -36,6 +36,8 @@ type Config struct {
 	NodeIPs  []string // the primary one first
 	// Annotations are those that the node's object has from this agent.
 	Annotations map[string]string
+	// Registration is what that object is made with besides.
+	Registration Registration
 	// Client is of the API server; nil: there is none, and the agent runs static pods alone (PL-31).
 	Client kubernetes.Interface
 	CRI    *cri.Client
@@ -64,7 +66,7 @@ type Config struct {
 	// ReadOnly is where pods, figures and health are shown to anybody; nil: nowhere.
 	ReadOnly      net.Listener
 	ReadOnlyConns *connlimit.Limiter // keeps connections to ReadOnly within limits; nil: there are none
-	// SystemLogs answers questions about the machine's logs; nil: they are not answered.
+	// SystemLogs shows the machine's logs, and answers questions about them; nil: pods' logs are shown, no others.
 	SystemLogs http.Handler
 	// Local is where the API server of this process reaches the kubelet's API, as LocalUser; nil: there is none.
 	Local       net.Listener

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -54,26 +53,12 @@ func (a *Agent) register(ctx context.Context) error {
 }
 
 func (a *Agent) tryRegister(ctx context.Context) error {
-	nodes := a.cfg.Client.CoreV1().Nodes()
-	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: Labels(a.cfg.NodeName),
-		Annotations: a.cfg.Annotations}}
+	want := a.cfg.Registration.Object(a.cfg.NodeName)
+	want.Annotations = a.cfg.Annotations
 	want.Status = a.nodeStatus(ctx, nil)
-	have, err := nodes.Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		if have, err = nodes.Create(ctx, want, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
+	have, err := a.object(ctx, want)
 	if err != nil {
 		return err
-	}
-	labels, annotations := with(have.Labels, want.Labels), with(have.Annotations, want.Annotations)
-	if !maps.Equal(labels, have.Labels) || !maps.Equal(annotations, have.Annotations) {
-		labelled := have.DeepCopy()
-		labelled.Labels, labelled.Annotations = labels, annotations
-		if have, err = a.patchNode(ctx, have, labelled); err != nil {
-			return err
-		}
 	}
 	if err := a.renewLease(ctx); err != nil {
 		return err
@@ -84,25 +69,23 @@ func (a *Agent) tryRegister(ctx context.Context) error {
 	return a.updateStatus(ctx, have, a.images(ctx, have.Status.Images))
 }
 
-// with is have with what is wanted of it.
-func with(have, want map[string]string) map[string]string {
-	out := maps.Clone(have)
-	if out == nil {
-		out = map[string]string{}
+// object makes the node's object, or gives one that there is the labels and annotations that it must have.
+func (a *Agent) object(ctx context.Context, want *corev1.Node) (*corev1.Node, error) {
+	nodes := a.cfg.Client.CoreV1().Nodes()
+	have, err := nodes.Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		have, err = nodes.Create(ctx, want, metav1.CreateOptions{})
 	}
-	maps.Copy(out, want)
-	return out
-}
-
-// Labels are those that a node of this machine has by itself.
-func Labels(nodeName string) map[string]string {
-	return map[string]string{
-		corev1.LabelHostname:      nodeName,
-		corev1.LabelOSStable:      "linux",
-		corev1.LabelArchStable:    runtime.GOARCH,
-		"beta.kubernetes.io/os":   "linux",
-		"beta.kubernetes.io/arch": runtime.GOARCH,
+	if err != nil {
+		return nil, err
 	}
+	labels, annotations := with(have.Labels, kept(want.Labels)), with(have.Annotations, want.Annotations)
+	if maps.Equal(labels, have.Labels) && maps.Equal(annotations, have.Annotations) {
+		return have, nil
+	}
+	labelled := have.DeepCopy()
+	labelled.Labels, labelled.Annotations = labels, annotations
+	return a.patchNode(ctx, have, labelled)
 }
 
 func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node, images []corev1.ContainerImage) error {
@@ -248,10 +231,8 @@ func (a *Agent) nodeStatus(ctx context.Context, before []corev1.NodeCondition) c
 		Allocatable: a.allocatable(),
 		Conditions:  a.conditions(ctx, before),
 		NodeInfo:    a.machine.info(),
-		// An API server asks for them before it lets a pod's own resources, or an init container, be resized.
-		DeclaredFeatures: []string{"InPlacePodLevelResourcesVerticalScaling",
-			"InPlacePodVerticalScalingInitContainers"},
 	}
+	s.DeclaredFeatures = declaredFeatures()
 	s.RuntimeHandlers, s.Features = a.can.handlers, &corev1.NodeFeatures{SupplementalGroupsPolicy: &a.can.groupsPolicy}
 	s.NodeInfo.ContainerRuntimeVersion = a.runtime + "://" + a.runtimeVersion
 	s.NodeInfo.KubeletVersion = a.cfg.Version

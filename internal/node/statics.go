@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/node/static"
 	"github.com/wherryproject/wherry/internal/node/staticpods"
@@ -42,7 +41,7 @@ func (a *Agent) newStatics() (*staticpods.Keeper, error) {
 // startStatics hands the static pods to their workers.
 func (a *Agent) startStatics(ctx context.Context) error {
 	if !a.statics.Idle() || a.standalone() { // until the API server has answered with its Node object
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: Labels(a.cfg.NodeName)}}
+		node := a.cfg.Registration.Object(a.cfg.NodeName)
 		node.Status = a.nodeStatus(ctx, nil)
 		a.admission.setNode(node)
 	}

@@ -52,7 +52,7 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			"restrict_oom_score_adj":       f.restrictOOM,
 			"netns_mounts_under_state_dir": true,
 			"enable_criu":                  false,
-			"cdi_spec_dirs":                []string{},
+			"cdi_spec_dirs":                cdiFolders(),
 			"disable_hugetlb_controller":   false,
 			"stats_collect_period":         "15s", // the default of 1 s would ask every shim every second
 			"cni":                          networkFor(c, d),
@@ -79,6 +79,12 @@ func networkFor(c Config, d dirs) map[string]any {
 	return map[string]any{"bin_dirs": bin, "conf_dir": conf, "max_conf_num": 1, "use_internal_loopback": true,
 		"ip_pref": "cni"}
 }
+
+// cdiFolders are where vendors describe devices for runtimes (Container Device Interface): containerd's own and those
+// that a kubelet's device plug-ins count on when they answer with the names of devices (PL-34). They are the machine's,
+// whatever the data folder. One that is not there yet is looked for again at each container that names a device.
+// https://github.com/cncf-tags/container-device-interface#how-to-configure-cdi
+func cdiFolders() []string { return []string{"/etc/cdi", "/var/run/cdi"} }
 
 // handlerFor is the one runtime handler. Its type is that of runc's shims whichever runs: containerd knows its options
 // by that, and our own has the same.

@@ -38,6 +38,8 @@ type KubeletOptions struct {
 	LogMaxSize      string            // a quantity: bytes of a container's log before it is rotated
 	LogMaxFiles     int
 	SwapBehavior    string // NoSwap or LimitedSwap
+	// NodeLabels and RegisterWithTaints are what the node is registered with: KEY=VALUE and KEY=VALUE:EFFECT.
+	NodeLabels, RegisterWithTaints []string
 
 	// How long pods have to end when the machine goes down: all of it, the critical ones' part, or by priority as
 	// PRIORITY=SECONDS. 0 and none: they are not ended.
@@ -89,6 +91,9 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 	if _, err := k.shutdown(); err != nil {
 		fail("%w", err)
 	}
+	if _, err := k.registration(); err != nil {
+		fail("%w", err)
+	}
 	if k.LogMaxFiles < 2 {
 		fail("--container-log-max-files: %d must be 2 or more: one is written, the others are what was rotated",
 			k.LogMaxFiles)
@@ -108,6 +113,9 @@ func (o Options) kubelet(c *node.Config) error {
 		return err
 	}
 	if c.Placing, err = k.placing(); err != nil {
+		return err
+	}
+	if c.Registration, err = k.registration(); err != nil {
 		return err
 	}
 	c.SystemLogs, c.LimitedSwap = k.systemLogs(), k.SwapBehavior == LimitedSwap

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/controllers/nodeipam"
 	"github.com/wherryproject/wherry/internal/membership"
-	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/noderoutes"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
@@ -54,7 +54,12 @@ func (s *Server) startMember(ctx context.Context) error {
 }
 
 func (s *Server) memberConfig(client kubernetes.Interface) (membership.Config, error) {
-	c := membership.Config{Client: client, Node: s.opts.NodeName, Labels: node.Labels(s.opts.NodeName),
+	registration, err := s.opts.Kubelet.registration()
+	if err != nil {
+		return membership.Config{}, err
+	}
+	c := membership.Config{Client: client, Node: s.opts.NodeName,
+		Object: func() *corev1.Node { return registration.Object(s.opts.NodeName) },
 		Chosen: parsePrefixes(s.opts.PodCIDRs), File: filepath.Join(s.opts.DataDir, "cluster.json")}
 	record, err := readNetwork(s.opts.DataDir)
 	if err != nil {

@@ -86,24 +86,29 @@ func TestReadOnlyPortStrangers(t *testing.T) {
 	}
 }
 
-// TestSystemLogs proves PL-36: questions about the machine's logs are answered where that is on, to those who may read
-// the node's log, and are passed over where it is not.
+// TestSystemLogs proves PL-36: the machine's logs are shown and questions about them answered where that is on, to those
+// who may read the node's log; where it is not there are pods' logs, and questions are passed over.
 func TestSystemLogs(t *testing.T) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "asked "+r.URL.Query().Get("query"))
+		_, _ = io.WriteString(w, "asked "+r.URL.Query().Get("query")+" of /"+r.URL.Path)
 	})
 	dir := t.TempDir()
 	on := newWorld(t, func(c *Config) { c.LogDir, c.SystemLogs = dir, answer })
 	off := newWorld(t, func(c *Config) { c.LogDir = dir })
-	if status, body := on.get(on.masters, "/logs/?query=cron"); status != 200 || body != "asked cron" {
+	if status, body := on.get(on.masters, "/logs/?query=cron"); status != 200 || body != "asked cron of /" {
 		t.Errorf("%d %q", status, body)
 	}
 	if status, body := on.get(on.masters, "/logs/some/file?query=cron"); status != http.StatusNotAcceptable ||
 		!strings.Contains(body, "path not allowed in query mode") {
 		t.Errorf("%d %q", status, body)
 	}
-	if status, body := on.get(on.masters, "/logs/"); status != 200 || strings.Contains(body, "asked") {
-		t.Errorf("%d %q", status, body)
+	for path, want := range map[string]string{"/logs/": "asked  of /", "/logs/apt/history.log": "asked  of /apt/history.log"} {
+		if status, body := on.get(on.masters, path); status != 200 || body != want {
+			t.Errorf("files of the machine: %d %q", status, body)
+		}
+		if status, _ := on.get(on.client("jane"), path); status != 403 {
+			t.Errorf("files of the machine for somebody without the right: %d", status)
+		}
 	}
 	if status, body := on.get(on.client("jane"), "/logs/?query=cron"); status != 403 ||
 		!strings.Contains(body, "subresource=log") {

@@ -42,7 +42,7 @@ func (s *Server) routes() http.Handler {
 		mux.Handle("GET /configz", s.config.Configz)
 	}
 	if s.logs != nil {
-		mux.Handle("GET /logs/", s.systemLogs(http.StripPrefix("/logs/", http.FileServerFS(s.logs.FS()))))
+		mux.Handle("GET /logs/", http.StripPrefix("/logs/", s.systemLogs(http.FileServerFS(s.logs.FS()))))
 	}
 	return mux
 }
@@ -66,21 +66,19 @@ func (s *Server) watchers(mux *http.ServeMux) {
 	}
 }
 
-// systemLogs answers questions about the machine's logs, where that is turned on; else they are passed over, as a
-// kubelet does.
-func (s *Server) systemLogs(files http.Handler) http.Handler {
+// systemLogs is what is at /logs/: the machine's logs, and answers to questions about them, where that is turned on, as
+// with a kubelet; else pods' logs alone, and questions are passed over. A kubelet shows all of /var/log in any case.
+// Here somebody has to say so: what services write there is not written for everybody who may read nodes/log.
+func (s *Server) systemLogs(pods http.Handler) http.Handler {
 	if s.config.SystemLogs == nil {
-		return files
+		return pods
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !systemlogs.Asked(r.URL.Query()):
-			files.ServeHTTP(w, r)
-		case r.URL.Path != "/logs/":
+		if r.URL.Path != "" && systemlogs.Asked(r.URL.Query()) {
 			http.Error(w, "path not allowed in query mode", http.StatusNotAcceptable)
-		default:
-			s.config.SystemLogs.ServeHTTP(w, r)
+			return
 		}
+		s.config.SystemLogs.ServeHTTP(w, r)
 	})
 }
 

@@ -81,8 +81,8 @@ type Config struct {
 	// known of them
 	Cgroups func(pod *corev1.Pod, containers []string) (cgroup.Figures, map[string]cgroup.Figures)
 	Health  func() error // what /healthz says; nil: always ok
-	LogDir  string       // what /logs/ shows; empty: 404
-	// SystemLogs answers questions at /logs/?query=; nil: they are passed over
+	LogDir  string       // of pods, what /logs/ shows without SystemLogs; empty: 404
+	// SystemLogs has files of the machine at /logs/, and answers at /logs/?query=; nil: these are passed over
 	SystemLogs http.Handler
 	Logger     *slog.Logger // nil: silent
 }

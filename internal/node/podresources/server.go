@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/numa/bank"
@@ -38,7 +39,9 @@ type Source interface {
 // Serve answers at l until ctx ends, and closes it.
 func Serve(ctx context.Context, l net.Listener, from Source) error {
 	s := grpc.NewServer()
-	podresourcesapi.RegisterPodResourcesListerServer(s, &lister{from: from})
+	now := &lister{from: from}
+	podresourcesapi.RegisterPodResourcesListerServer(s, now)
+	v1alpha1.RegisterPodResourcesListerServer(s, &alphaLister{now: now})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	select {

@@ -66,8 +66,9 @@ func (source) Allocatable() []devices.Share {
 	return []devices.Share{{Resource: "v.example/x", IDs: []string{"0", "1"}}}
 }
 
-// PL-34: who has what, as the kubelet's API words it: sidecars and mains, in order.
-func TestAnswers(t *testing.T) {
+// serve serves the source at a socket, and connects to it. stop ends the server and says how it ended.
+func serve(t *testing.T) (conn *grpc.ClientConn, stop func() error) {
+	t.Helper()
 	folder := t.TempDir()
 	l, err := kubeletsocket.Listen(folder)
 	if err != nil {
@@ -76,14 +77,21 @@ func TestAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, l, source{}) }()
-	conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err = grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return kubeletsocket.Dial(ctx, filepath.Join(folder, kubeletsocket.Name))
 		}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { conn.Close(); cancel() })
+	return conn, func() error { cancel(); return <-served }
+}
+
+// PL-34: who has what, as the kubelet's API words it: sidecars and mains, in order.
+func TestAnswers(t *testing.T) {
+	conn, stop := serve(t)
+	ctx := t.Context()
 	client := podresourcesapi.NewPodResourcesListerClient(conn)
 	list, err := client.List(ctx, &podresourcesapi.ListPodResourcesRequest{})
 	if err != nil || len(list.PodResources) != 2 || list.PodResources[0].Name != "gpu" {
@@ -117,8 +125,7 @@ func TestAnswers(t *testing.T) {
 		all.Memory[2].Topology.Nodes[0].ID != 1 {
 		t.Errorf("%v, %v", all, err)
 	}
-	cancel()
-	if err := <-served; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // longest is how long one answer may take.
 const longest = 30 * time.Second
 
-// Handler answers questions.
+// Handler answers questions, and shows files and folders by their paths in the URL where nothing is asked.
 type Handler struct {
 	Folder  string // of files: /var/log
 	Journal string // the program: journalctl
@@ -27,6 +27,10 @@ type Handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !Asked(r.URL.Query()) {
+		h.file(w, r, r.URL.Path)
+		return
+	}
 	q, errs := Parse(r.URL.Query())
 	if len(errs) > 0 {
 		http.Error(w, errs.ToAggregate().Error(), http.StatusBadRequest)

@@ -105,6 +105,48 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestFiles proves PL-36: where nothing is asked the path is that of a file or folder, and nothing outside is shown, nor
+// what would have the reader wait.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "log")
+	if err := os.MkdirAll(filepath.Join(logs, "apt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{filepath.Join(dir, "secret"): "s3cret",
+		filepath.Join(logs, "apt", "history.log"): "installed"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../secret", filepath.Join(logs, "out.log")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "secret"), filepath.Join(logs, "far.log")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(logs, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := http.StripPrefix("/logs/", Handler{logs, "none"})
+	for _, c := range []struct {
+		path string
+		code int
+		has  string
+	}{
+		{"/logs/", 200, "apt/"}, {"/logs/apt/", 200, "history.log"}, {"/logs/apt", 301, ""},
+		{"/logs/apt/history.log", 200, "installed"}, {"/logs/none", 404, ""}, {"/logs/pipe", 404, ""},
+		{"/logs/out.log", 500, ""}, {"/logs/far.log", 500, ""}, {"/logs/../secret", 404, ""},
+		{"/logs/%2e%2e/secret", 404, ""}, {"/logs/..%2fsecret", 404, ""}, {"/logs/%2fetc%2fpasswd", 404, ""},
+	} {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, c.path, nil))
+		if body := w.Body.String(); w.Code != c.code || !strings.Contains(body, c.has) || strings.Contains(body, "s3cret") {
+			t.Errorf("%s: %d %q", c.path, w.Code, body)
+		}
+	}
+}
+
 // due notes until when what is written to it has to be read.
 type due struct {
 	*httptest.ResponseRecorder
