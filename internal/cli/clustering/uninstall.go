@@ -32,8 +32,8 @@ func newUninstall(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove from a cluster what install has installed",
-		Long: `Delete what wherry cluster install has applied, or kubectl apply from wherry cluster manifest, as its labels tell. What Helm has installed is
-Helm's to remove. Sessions that run end. Bindings of the ClusterRoles that you made stay, and give nothing any more.`,
+		Long: `Delete what was installed by wherry cluster install, or by kubectl apply from wherry cluster manifest; it is found by its labels. What Helm
+has installed, remove with Helm. Running sessions end. Bindings that you made to the ClusterRoles stay, but have no effect any more.`,
 		Example: `  wherry cluster uninstall
   wherry cluster uninstall --context staging --yes`,
 		Args: cobra.NoArgs,

@@ -36,11 +36,11 @@ func instead(cmd *cobra.Command, name string) []string {
 		return nearest(name, cmd)
 	}
 	if of, ok := map[string]string{
-		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "kubectl describe pod",
+		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "image inspect",
 		"rm": "kubectl delete pod", "stop": "kubectl delete pod", "kill": "kubectl delete pod", "pull": "image pull",
-		"load": "image import", "save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug",
-		"sh": "debug", "start": "server", "serve": "server", "up": "server", "join": "agent",
-		"install": "service install", "uninstall": "service remove",
+		"load": "image import", "save": "image export", "rmi": "image rm", "tag": "image tag", "prune": "image prune",
+		"login": "image login", "shell": "debug", "sh": "debug", "start": "server", "serve": "server", "up": "server",
+		"join": "agent", "install": "service install", "uninstall": "service remove",
 	}[name]; ok {
 		if found, _, err := cmd.Find(strings.Fields(of)); err == nil && found != cmd &&
 			(found.Name() == "kubectl" || !found.HasSubCommands()) {
@@ -134,11 +134,28 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) string {
 			near = append(near, "--"+f.Name)
 		}
 	})
+	if len(near) == 0 {
+		near = nearFlags(cmd, name)
+	}
 	text := "unknown flag: --" + name
 	if len(near) > 0 && len(near) <= 3 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return text
+}
+
+// nearFlags are the flags whose names are fewest letters away from a word, found as commands are.
+func nearFlags(cmd *cobra.Command, word string) (near []string) {
+	names := &cobra.Command{Use: "-"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	for _, found := range nearest(word, names) {
+		near = append(near, "--"+strings.TrimPrefix(found, "- "))
+	}
+	return near
 }
 
 func invalidValue(err *pflag.InvalidValueError) string {
