@@ -67,7 +67,7 @@ func (b Box) End(e Ended) *Finding {
 	case e.Code == 0 && signal == 0:
 		f.What = "its program ended by itself, with success, and is begun again each time"
 		f.fact(e.From, "%s", endWords(e, 0))
-		f.try("give it a command that goes on running, or run it as a Job, or set restartPolicy: OnFailure if its work is done then")
+		f.try("give it a command that keeps running, or run it as a Job, or set restartPolicy: OnFailure if its work is done then")
 	case signal == 9:
 		b.killed(f, e)
 	case signal == 15:

@@ -60,7 +60,7 @@ func ExplainMachine(m Machine) Answer {
 		f.try("look at its last files: sudo wherry debug %s", m.Target)
 		r.show(Log{Container: m.Name, Lines: m.Tail})
 	case m.State == "paused":
-		f := r.add(&Finding{Where: label, What: "it is paused: none of its processes goes on"})
+		f := r.add(&Finding{Where: label, What: "it is paused: none of its processes is running"})
 		f.fact(from+", State", "paused").try("%s unpause %s", m.Program, m.Name)
 	}
 	r.unhealthyMachine(m, label, from)
