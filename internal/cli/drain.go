@@ -38,13 +38,13 @@ To move pods away through the API, respecting disruption budgets, use kubectl dr
 		defer stop()
 		if err := client().Drain(ctx, !undo); err != nil {
 			return cmdline.CalledOffBy(ctx, err,
-				"pods that were told to end go on ending, the others stay; the node takes no pods: "+
+				"pods that are already stopping will stop, the others stay; the node accepts no pods: "+
 					"call wherry drain again, or wherry drain --undo")
 		}
 		if undo {
-			fmt.Fprintln(t.Err, "the node takes pods again")
+			fmt.Fprintln(t.Err, "the node accepts pods again")
 		} else {
-			fmt.Fprintln(t.Err, "the node's pods have ended; it takes no others (wherry drain --undo)")
+			fmt.Fprintln(t.Err, "the node's pods have ended; it accepts no others (undo with wherry drain --undo)")
 		}
 		return nil
 	}

@@ -80,7 +80,7 @@ func (f *timelineFlags) check() error {
 	}
 	if f.names && (f.watch || f.output != "" && f.output != "json") {
 		return cmdline.ExitWith(exitUsage,
-			errors.New("--names lists what was asked until now: leave out -w, and -o except -o json"))
+			errors.New("--names lists what was looked up until now: leave out -w, and -o except -o json"))
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func refusals(out io.Writer) func(uid int) {
 			return
 		}
 		said[uid] = true
-		who := "a program of which it cannot be told whose it is"
+		who := "a program whose owner cannot be determined"
 		if uid >= 0 {
 			who = fmt.Sprintf("user %d of this machine", uid)
 		}

@@ -146,7 +146,7 @@ func splitFile(file string) (container, path string) {
 
 func (f *flags) interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return cmdline.ExitWith(session.ExitInterrupted, errors.New("interrupted: there is no bundle"))
+		return cmdline.ExitWith(session.ExitInterrupted, errors.New("interrupted: no bundle was written"))
 	}
 	return err
 }

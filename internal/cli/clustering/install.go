@@ -86,7 +86,7 @@ func (in *installation) run(ctx context.Context, t cmdline.Terminal) error {
 		fmt.Fprintln(t.Err, kept)
 	}
 	if err := p.apply(ctx, t); err != nil {
-		return cmdline.CalledOffBy(ctx, err, "a part was applied: call it again, or wherry cluster uninstall")
+		return cmdline.CalledOffBy(ctx, err, "a part was applied: run it again, or wherry cluster uninstall")
 	}
 	if !in.wait {
 		return nil
@@ -143,7 +143,7 @@ func (p *plan) check(ctx context.Context) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the cluster does not take all of it, and nothing was changed:\n%w", errors.Join(refused...))
+	return fmt.Errorf("the cluster does not accept all of it; nothing was changed:\n%w", errors.Join(refused...))
 }
 
 // elsewhere refuses a second installation.

@@ -75,7 +75,7 @@ func uninstall(ctx context.Context, t cmdline.Terminal, where *reach.Flags, yes 
 	defer stop()
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return cmdline.CalledOffBy(ctx, p.remove(waiting, t), "what was not deleted is still there: call it again")
+	return cmdline.CalledOffBy(ctx, p.remove(waiting, t), "what was not deleted is still there: run it again")
 }
 
 // removable finds what there is to remove, if all of it may be.
@@ -95,7 +95,7 @@ func removable(ctx context.Context, where *reach.Flags) (*plan, error) {
 
 func ask(t cmdline.Terminal, host string, objects []*unstructured.Unstructured) error {
 	if !plain.IsTerminal(t.Err) {
-		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("nobody can be asked here: say --yes"))
+		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("there is no terminal to ask for confirmation: use --yes"))
 	}
 	for _, o := range objects {
 		fmt.Fprintln(t.Err, " ", title(o))

@@ -33,7 +33,7 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 // instead are the commands that somebody may have meant by name: kubectl's and docker's users come with their habits.
 func instead(cmd *cobra.Command, name string) []string {
 	if cmd.HasParent() {
-		return nearest(name, cmd)
+		return nearest(name, (len(name)+1)/2, cmd)
 	}
 	if of, ok := map[string]string{
 		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "image inspect",
@@ -55,13 +55,13 @@ func instead(cmd *cobra.Command, name string) []string {
 	case slices.Contains(kindWords(), strings.ToLower(name)):
 		return []string{"wherry kubectl get " + name}
 	}
-	return nearest(name, cmd, kubectl)
+	return nearest(name, (len(name)+1)/2, cmd, kubectl)
 }
 
 // nearest are the commands below several with the names that are fewest letters away from a word. Of two with one name
 // the first counts.
-func nearest(word string, cmds ...*cobra.Command) (near []string) {
-	for away := 1; away <= min(2, (len(word)+1)/2); away++ { // any two letters are two changes away from any others
+func nearest(word string, most int, cmds ...*cobra.Command) (near []string) {
+	for away := 1; away <= min(2, most); away++ { // any two letters are two changes away from any others
 		seen := map[string]bool{}
 		for _, cmd := range cmds {
 			path := cmd.CommandPath()
@@ -152,7 +152,7 @@ func nearFlags(cmd *cobra.Command, word string) (near []string) {
 			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 		}
 	})
-	for _, found := range nearest(word, names) {
+	for _, found := range nearest(word, (len(word)+1)/3, names) {
 		near = append(near, "--"+strings.TrimPrefix(found, "- "))
 	}
 	return near

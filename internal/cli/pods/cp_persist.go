@@ -56,7 +56,7 @@ func (c course) persist(ctx context.Context, relayed io.Writer, once func(after 
 		case !passes(err):
 			return err
 		case cut == nil && now == "":
-			return worded(err, "the copy was cut before anything of it had come")
+			return worded(err, "the copy was cut before anything had arrived")
 		case cut == nil || now != after: // it has come further
 			had = c.amount()
 			fmt.Fprintf(relayed,
