@@ -58,8 +58,8 @@ func instead(cmd *cobra.Command, name string) []string {
 	return nearest(name, (len(name)+1)/2, cmd, kubectl)
 }
 
-// nearest are the commands below several with the names that are fewest letters away from a word. Of two with one name
-// the first counts.
+// nearest are the commands below several with the names that are fewest letters away from a word, and no more than
+// most. Of two with one name the first counts.
 func nearest(word string, most int, cmds ...*cobra.Command) (near []string) {
 	for away := 1; away <= min(2, most); away++ { // any two letters are two changes away from any others
 		seen := map[string]bool{}
