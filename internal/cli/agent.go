@@ -24,9 +24,9 @@ The kubeconfig's user needs the same permissions as a kubelet. With --bootstrap-
 client certificate from the API server, writes the kubeconfig once the certificate is signed, and renews it before it expires. SIGTERM
 stops the agent and leaves the pods running.
 
-Without a kubeconfig there is no API server, and the agent runs static pods alone: those of a folder of manifests (--pod-manifest-path)
-or of a URL (--manifest-url). Pods begin, change and end with their files, and begin again after a reboot. What would need an API
-server (secrets, config maps, service accounts, claims) is refused. The node's API tells about them, for the holder of
+Without a kubeconfig there is no API server, and the agent runs only static pods: those of a folder of manifests (--pod-manifest-path)
+or of a URL (--manifest-url). Pods start, change and end with their files, and start again after a reboot. Whatever needs an API
+server (secrets, config maps, service accounts, claims) is rejected. The node's API shows the pods to the holder of
 <data-dir>/pki/node-admin.crt: GET /pods, /containerLogs/NAMESPACE/POD/CONTAINER.`,
 		Example: `  sudo wherry agent --kubeconfig /etc/kubernetes/kubelet.conf --node-name worker-1
 

@@ -25,15 +25,15 @@ func newBackup(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup -o FILE",
 		Short: "Back up the server while it runs",
-		Long: `Write a backup of the running server to a file: all objects, as they are at one moment, and with --keys and --volumes what else is
-needed to build the server anew. The server keeps serving. The file is verified after it was written; only its owner may read it, since it
+		Long: `Write a backup of the running server to a file: all objects, as of one moment, and with --keys and --volumes whatever else is
+needed to rebuild the server. The server keeps serving. The file is verified after it is written; only its owner can read it, since it
 holds all Secrets.
 
-A snapshot of the objects is also made every day by the server itself (wherry server --etcd-snapshot-interval). It is on the same disk.`,
+The server also takes a snapshot of the objects every day (wherry server --etcd-snapshot-interval), which is on the same disk.`,
 		Example: `  # all objects
   sudo wherry backup -o wherry.tar.gz
 
-  # everything that is needed on another machine, with the contents of emptyDir volumes and of claims
+  # everything needed on another machine, including the contents of emptyDir volumes and claims
   sudo wherry backup -o wherry.tar.gz --keys --volumes
 
   # to another machine
@@ -44,7 +44,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 	f := cmd.Flags()
 	f.StringVarP(&file, "output", "o", "", "file to write; - for standard output")
 	f.BoolVar(&what.Keys, "keys", false,
-		"include the CA, all keys and tokens, and the logins at registries: whoever has the file can act as the server")
+		"include the CA, all keys and tokens, and registry logins: whoever has the file can act as the server")
 	f.BoolVar(&what.Volumes, "volumes", false,
 		"include the volumes of all claims of class wherry-local and the emptyDir volumes of all pods, as they are while the pods write to them")
 	_ = cmd.MarkFlagFilename("output", "tar.gz")

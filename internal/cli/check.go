@@ -23,9 +23,9 @@ func newCheck(t Terminal) *cobra.Command {
 	var dir, snapshots, output string
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Look at a data folder and say what is wrong with it",
-		Long: `Look at a server's data folder and say what is wrong with it and what to do: the store, the newest snapshot, certificates and keys,
-permissions, room on the disk. Nothing is changed. The server may be running; its store is then left to it.
+		Short: "Check a data folder and say what is wrong with it",
+		Long: `Check a server's data folder, and say what is wrong with it and what to do: the store, the newest snapshot, certificates and keys,
+permissions, disk space. Nothing is changed. The server may be running; its store is then left alone.
 
 Exit codes: 1 something is wrong (an error; warnings do not count), 2 incorrect usage, 10 not root, 15 not a data folder.`,
 		Example: `  sudo wherry check

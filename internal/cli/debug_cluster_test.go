@@ -113,7 +113,7 @@ func TestClusterWithDebugging(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if !called || !strings.Contains(errs.String(), "no, said the cluster: this is done as kubectl debug does it") {
+		if !called || !strings.Contains(errs.String(), "no, said the cluster: debugging as kubectl debug does") {
 			t.Errorf("%v, %s", called, errs.String())
 		}
 	})

@@ -108,7 +108,7 @@ func TestAnotherServerByKubectl(t *testing.T) {
 		if got := strings.Join(called, " "); got != want || ran.Load() != 0 {
 			t.Errorf("%s: called %s; %d commands run", line, got, ran.Load())
 		}
-		if !strings.Contains(errs.String(), "as kubectl debug does it") {
+		if !strings.Contains(errs.String(), "as kubectl debug does") {
 			t.Errorf("%s: it is not said: %s", line, errs.String())
 		}
 	}

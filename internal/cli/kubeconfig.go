@@ -59,7 +59,7 @@ The command needs access to the data folder, and so root; the server need not be
 	fl := cmd.Flags()
 	cmdline.DataDirFlag(cmd, &f.dataDir)
 	fl.StringVar(&f.user, "user", "", "name of the user")
-	fl.StringArrayVar(&f.groups, "group", nil, "group that the user belongs to; may be given more than once")
+	fl.StringArrayVar(&f.groups, "group", nil, "`GROUP` that the user belongs to; may be given more than once")
 	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is valid, from 1m to 8760h (a year)")
 	fl.StringVar(&f.server, "server", "", "URL of the API server; default: that of <data-dir>/kubeconfig")
 	fl.StringVarP(&f.file, "output-file", "o", "",

@@ -32,8 +32,8 @@ func newKubectl(t Terminal) *cobra.Command {
 		Long: `The complete, unmodified kubectl, with no need to install it.
 
 Without --kubeconfig and KUBECONFIG it connects to this machine's server, with the kubeconfig in the server's data folder
-(/var/lib/wherry, or $WHERRY_DATA_DIR). --data-dir, the only flag that is not kubectl's own, names another data folder, and counts for
-more than KUBECONFIG.`,
+(/var/lib/wherry, or $WHERRY_DATA_DIR). --data-dir, the only flag that is not kubectl's own, names another data folder, and takes
+precedence over KUBECONFIG.`,
 		Example: `  wherry kubectl get pods -o wide
   wherry kubectl exec -it web -- sh
   wherry kubectl apply -f pod.yaml`,

@@ -24,8 +24,8 @@ func newPurge(t Terminal) *cobra.Command {
 		Long: `Kill all pods of a data folder immediately and remove the folder with everything the server left on this machine: containers,
 mounts, network, images, logs and stored objects. The server must not be running. This cannot be undone.
 
-Pods on a runtime of yours (--container-runtime-endpoint of the server) are ended by it, and it has to run for that. If it is gone for
-good, --runtime-gone ends their processes without it.`,
+Pods on an external runtime (the server's --container-runtime-endpoint) are ended by that runtime, which must be running. If it is gone
+for good, --runtime-gone ends their processes without it.`,
 		Example: `  sudo wherry purge
   sudo wherry purge --data-dir /srv/second --yes
   sudo wherry purge --runtime-gone   # containerd was removed from this machine`,
@@ -56,6 +56,6 @@ good, --runtime-gone ends their processes without it.`,
 	cmdline.DataDirFlag(cmd, &dir)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&o.RuntimeGone, "runtime-gone", false,
-		"the external runtime does not come back: where it does not answer, end the pods' processes without it")
+		"the external runtime is gone for good: if it does not answer, end the pods' processes without it")
 	return cmd
 }

@@ -17,14 +17,14 @@ func newRestore(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup",
-		Long: `Put a backup in the place of the server's objects. FILE is a backup (wherry backup), a daily snapshot (<data-dir>/snapshots), or a
+		Long: `Replace the server's objects with those of a backup. FILE is a backup (wherry backup), a daily snapshot (<data-dir>/snapshots), or a
 database of etcd: a snapshot that etcdctl saved, or member/snap/db of a damaged store. The server must not be running.
 
-Pods keep running. The next server takes over those that the backup knows; if others are running too, it asks what is to become of them
-(wherry server --adopt, --forget). Clients that watch are told to list again.
+Pods keep running. The next server takes over those in the backup; if others are running too, it asks what to do with them (wherry
+server --adopt, --forget). Clients that watch are told to list again.
 
-What is replaced is kept under another name, and nothing is changed before the backup was unpacked and verified. The CA and all keys stay as
-they are if there are any; --keys replaces them with those of the backup.`,
+What is replaced is kept under another name, and nothing is changed before the backup has been unpacked and verified. An existing CA and
+existing keys stay as they are; --keys replaces them with those of the backup.`,
 		Example: `  # a new machine, or a server whose store was lost
   sudo wherry restore wherry.tar.gz
 
@@ -47,8 +47,8 @@ they are if there are any; --keys replaces them with those of the backup.`,
 	}
 	cmdline.DataDirFlag(cmd, &o.DataDir)
 	f := cmd.Flags()
-	f.BoolVar(&o.Force, "force", false, "replace the store that is there; it is kept under another name")
-	f.BoolVar(&o.Keys, "keys", false, "replace the CA and the keys that are there; they are kept under another name")
+	f.BoolVar(&o.Force, "force", false, "replace an existing store; it is kept under another name")
+	f.BoolVar(&o.Keys, "keys", false, "replace an existing CA and existing keys; they are kept under another name")
 	return cmd
 }
 

@@ -47,16 +47,16 @@ const runLong = `Run what is in a manifest in the foreground: create it, report 
 exit with the pod's exit code (that of the first container that failed). Or run one container from an image, with docker's flags and
 less commentary.
 
-A manifest is a file, a folder (its *.yaml, *.yml and *.json files), a URL, or - for standard input. It may hold pods and what makes
-pods (Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs), and what these use: ConfigMaps, Secrets, Services,
-PersistentVolumeClaims and more. A Job's exit code is 0 when it is complete, else that of its pod that failed last. Deployments and
-the like run until they are stopped; of objects that were there before, only Jobs and pods are refused: the others are updated, and stay.
+A manifest is a file, a folder (its *.yaml, *.yml and *.json files), a URL, or - for standard input. It may hold pods, objects that create
+pods (Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs), and what they use: ConfigMaps, Secrets, Services,
+PersistentVolumeClaims and more. A Job's exit code is 0 when it is complete, otherwise that of the pod that failed last. Deployments
+and the like run until they are stopped. Jobs and pods that already exist are refused; other existing objects are updated, and stay.
 
 What a container writes to its standard output goes to standard output, everything else to standard error. If several containers
-write, each line starts with the container's name. With -o, only the pods and what makes pods are printed to standard output.
+write, each line starts with the container's name. With -o, only the pods and the objects that create them are printed to standard output.
 
 Ctrl-C deletes what was created and waits for the pods; a second Ctrl-C kills them. So does closing the terminal, or the end of the
-program that reads the output. A run that gives up (--timeout, --fail-fast) leaves all in place for debugging, unless --rm is given.
+program that reads the output. A run that gives up (--timeout, --fail-fast) leaves everything in place for debugging, unless --rm is given.
 
 If no server is running on this machine, one is started for the duration, with the same data folder.
 
@@ -70,7 +70,7 @@ const runExample = `  sudo wherry run -f pod.yaml
   kustomize build . | sudo wherry run -f -
   sudo wherry run --rm -it busybox:1.37                             # a shell in a container of its own
   sudo wherry run --rm -v .:/src -w /src golang:1.26 -- go test ./...
-  sudo wherry run -d -p 8080:80 --name web nginx:1.29               # next to a server that runs`
+  sudo wherry run -d -p 8080:80 --name web nginx:1.29               # on the server that is running`
 
 func newRun(t Terminal) *cobra.Command {
 	f := &runFlags{}

@@ -29,12 +29,12 @@ func addOneOffFlags(fl *pflag.FlagSet, o *podrun.OneOff) {
 	fl.BoolVarP(&o.Stdin, "stdin", "i", false, "with IMAGE: pass standard input to the container")
 	fl.BoolVarP(&o.TTY, "tty", "t", false, "with IMAGE: give it a terminal")
 	fl.StringArrayVarP(&o.Env, "env", "e", nil,
-		"with IMAGE: an environment variable, K=V, or K to pass on its value from here; may be given more than once")
-	fl.StringArrayVar(&o.EnvFiles, "env-file", nil, "with IMAGE: a file of environment variables, one per line")
+		"with IMAGE: an environment variable, `NAME=VALUE`, or NAME alone to pass on its value; may be given more than once")
+	fl.StringArrayVar(&o.EnvFiles, "env-file", nil, "with IMAGE: a `FILE` of environment variables, one per line")
 	fl.StringArrayVarP(&o.Volumes, "volume", "v", nil,
-		"with IMAGE: mount a folder or file of this machine, HOST:PATH or HOST:PATH:ro; PATH alone for an empty folder")
+		"with IMAGE: mount a folder or file of this machine, `HOST:PATH[:ro]`; PATH alone for an empty folder")
 	fl.StringArrayVarP(&o.Ports, "publish", "p", nil,
-		"with IMAGE: publish a container port on this machine, [IP:]HOST:CONTAINER[/udp]")
+		"with IMAGE: publish a container port on this machine, `[IP:]HOST:CONTAINER[/udp]`")
 	fl.StringVar(&o.Name, "name", "", "with IMAGE: name of the pod; default: the image's name with a suffix")
 	fl.StringVar(&o.Entrypoint, "entrypoint", "", "with IMAGE: program to run instead of the image's entry point")
 	fl.StringVarP(&o.User, "user", "u", "", "with IMAGE: run as this user, UID or UID:GID")

@@ -41,13 +41,13 @@ disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
 		Example: `  # the server of this machine
   sudo wherry server
 
-  # a second one beside it
+  # a second one next to it
   sudo wherry server --data-dir /srv/second --secure-port 7443 --kubelet-port 11250
 
   # the same API for other machines' clients
   sudo wherry server --bind-address 0.0.0.0 --write-kubeconfig ~/wherry.yaml
 
-  # with a page to look at it with, at https://HOST:6443/ui
+  # with a web page to look at pods, at https://HOST:6443/ui
   sudo wherry server --bind-address 0.0.0.0 --ui
 
   # with an existing containerd and etcd
@@ -159,17 +159,17 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address that the API listens on; 0.0.0.0 for all")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
 	f.BoolVar(&o.Page, "ui", false,
-		"serve the page for browsers on the API's port, at /ui; people sign in with a bearer token, or at the provider of --oidc-issuer-url (wherry ui needs no such flag)")
+		"serve the web page on the API's port, at /ui; people sign in with a bearer token, or at the provider of --oidc-issuer-url (wherry ui does not need this flag)")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,
-		"network of service addresses; the API server has the first one, connections to addresses that no service has are refused; further networks are ServiceCIDR objects")
+		"network of service addresses; the API server has the first one; connections to addresses that no service has are refused; add networks with ServiceCIDR objects")
 	f.StringSliceVar(&o.ClusterCIDRs, "cluster-cidr", nil,
-		"network that nodes get the networks of their pods from, for example 10.244.0.0/16; one IPv4 and optionally one IPv6 subnet; default: the /16 around the server's own pod network")
+		"network from which nodes get their pod networks, for example 10.244.0.0/16; one IPv4 and optionally one IPv6 subnet; default: the /16 around the server's own pod network")
 	f.StringVar(&o.NodePorts, "service-node-port-range", o.NodePorts,
-		"ports of this machine that services of type NodePort and LoadBalancer get")
+		"ports of this machine for services of type NodePort and LoadBalancer")
 	f.StringSliceVar(&o.LoadBalancerCIDRs, "load-balancer-cidr", nil,
-		"network that services of type LoadBalancer get an address of their own from; others need a route for it to this machine. Default: all have the node's address")
+		"network from which services of type LoadBalancer get their own addresses; other machines need a route for it to this machine; default: all have the node's address")
 	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "",
 		"write the administrator's kubeconfig here, in addition to <data-dir>/kubeconfig")
 
@@ -186,19 +186,19 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "prefix of all keys in etcd")
 	snapshotFlags(cmd, &o.Snapshots)
 	f.Int64Var(&o.EtcdQuota, "etcd-quota-backend-bytes", 0,
-		"size in bytes at which the embedded etcd takes only deletions and the server's own writes; default: 6 GiB")
+		"size in bytes at which the embedded etcd accepts only deletions and the server's own writes; default: 6 GiB")
 	f.BoolVar(&o.Adopt, "adopt", false,
-		"if the store was lost or put back: write pods that it does not know back into it, as this node knows them")
+		"if the store was lost or restored: write this node's pods that are not in it back into it, from this node's records")
 	f.BoolVar(&o.Forget, "forget", false,
-		"if the store was lost or put back: end pods that it does not know; with --adopt, those that cannot be written back")
+		"if the store was lost or restored: end this node's pods that are not in it; with --adopt, those that cannot be written back")
 	auditFlags(cmd, t, &o.Audit)
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)
 	authnFlags(cmd, o)
 	f.StringVar(&o.DNS, "dns", o.DNS,
-		"who answers pods that look up names: embedded, or none, for those who run CoreDNS or the like; tell pods of it with --cluster-dns")
+		"DNS server for pods: embedded, or none if you run CoreDNS or the like; point pods to yours with --cluster-dns")
 	f.BoolVar(&o.DNSLog, "dns-log", o.DNSLog,
-		"remember the last 100 names that each pod asked for, for wherry timeline --names")
+		"remember the last 100 names that each pod has looked up, for wherry timeline --names")
 	nodeFlags(cmd, o)
 }
 
@@ -216,20 +216,20 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	tlsFlags(cmd, &o.Serving)
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
 	f.StringVar(&o.ServiceProxy, "service-proxy", o.ServiceProxy,
-		"who carries services on this node: nftables for Wherry itself, none for another program, such as a kube-proxy; an agent carries those of a Wherry server only")
+		"what handles service traffic on this node: nftables for Wherry itself, none for another program, such as kube-proxy; an agent does so only for a Wherry server")
 	f.StringVar(&o.ProxyHealthz, "proxy-healthz-address", "",
-		"IP address and port at which load balancers ask whether this node carries services, at /healthz and /livez, as of a kube-proxy at 0.0.0.0:10256; default: nowhere")
+		"IP address and port for load balancers to ask whether this node handles service traffic, at /healthz and /livez, like kube-proxy's 0.0.0.0:10256; default: none")
 	f.StringVar(&o.ProxyMetrics, "proxy-metrics-address", "",
-		"IP address and port of the service proxy's /metrics and /proxyMode, as of a kube-proxy at 127.0.0.1:10249; default: nowhere")
+		"IP address and port for the service proxy's /metrics and /proxyMode, like kube-proxy's 127.0.0.1:10249; default: none")
 	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil,
-		"DNS server that pods use; default: the server's own, with wherry agent and another API server the node's")
+		"DNS server that pods use; default: the server's own; with wherry agent and another API server, the node's")
 	f.StringVar(&o.ResolvConf, "resolv-conf", o.ResolvConf,
-		"file that names the resolvers for names outside of the cluster, and for pods with dnsPolicy Default")
+		"file that names the resolvers for names outside the cluster, and for pods with dnsPolicy Default")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 
 	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "",
 		"CRI socket of a container runtime, for example unix:///run/containerd/containerd.sock; default: the embedded one")
-	f.StringVar(&o.Shim, "runtime", o.Shim, "what the embedded runtime runs new pods by: "+runtime.OwnShim+
+	f.StringVar(&o.Shim, "runtime", o.Shim, "shim with which the embedded runtime runs new pods: "+runtime.OwnShim+
 		", one process for each pod and no pause container, or "+runtime.StockShim+", containerd's own shim for runc")
 	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: the runtime's")
 	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil,
@@ -244,13 +244,13 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	kubeletFlags(cmd, &o.Kubelet)
 	staticFlags(cmd, &o.Static)
 	f.StringVar(&o.BridgeName, "bridge-name", "",
-		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint or --cni-conf-dir: the bridge of that pod network, for example cni0, whose pods reach the kubernetes service then")
+		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint or --cni-conf-dir: the bridge of that pod network, for example cni0, so that its pods can reach the kubernetes service")
 	f.StringVar(&o.CNIConfDir, "cni-conf-dir", "",
 		"folder with the configuration of CNI plug-ins that make the pod network, for example /etc/cni/net.d, which Calico, Cilium and flannel write; default: Wherry's own pod network")
 	f.StringSliceVar(&o.CNIBinDirs, "cni-bin-dir", nil, "folders with these plug-ins (default /opt/cni/bin)")
 	f.DurationVar(&o.RuntimeTimeout, "runtime-request-timeout", o.RuntimeTimeout,
-		"how long the container runtime may take to answer a request before the request is made again; "+
-			"sandboxes get twice that, containers that stop their grace period too, pulls and commands as long as they take")
+		"how long the container runtime may take to answer a request before the request is repeated; sandboxes get "+
+			"twice that, stopping containers their grace period as well, and pulls and commands have no limit")
 }
 
 // debugFlags are those of debug containers and image execs.
@@ -274,11 +274,11 @@ func debugFlags(f *pflag.FlagSet, o *server.Options) {
 // imageFlags are those of where images come from, and who may use them.
 func imageFlags(f *pflag.FlagSet, o *server.Options) {
 	f.StringVar(&o.PullVerification, "image-pull-credentials-verification-policy", "",
-		"for which images on the node a pod's pull secrets are verified: "+
+		"images on the node for which a pod's pull secrets are verified: "+
 			strings.Join(pullrecord.Policies(), ", ")+
 			" (default NeverVerifyPreloadedImages: those that pods have pulled)")
 	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil,
-		"images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
+		"images that NeverVerifyAllowlistedImages exempts, for example registry.example.com/team/*")
 	f.StringVar(&o.Snapshotter, "snapshotter", o.Snapshotter, "where the embedded runtime unpacks images: "+
 		runtime.Overlayfs+", "+runtime.Native+" (copies every layer; works on any file system), or NAME=SOCKET of a "+
 		"program, for example stargz=/run/containerd-stargz-grpc/containerd-stargz-grpc.sock, which may begin "+
@@ -286,5 +286,5 @@ func imageFlags(f *pflag.FlagSet, o *server.Options) {
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "",
 		"folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline,
-		"give up pulling an image when its registry has sent nothing for this long, or less than 64 KiB in five times as long")
+		"give up a pull when the registry has sent nothing for this long, or less than 64 KiB in five times this long")
 }

@@ -5,6 +5,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -24,17 +25,17 @@ func authnFlags(cmd *cobra.Command, o *server.Options) {
 		"prefix for user names; - for none; default: the issuer URL and #, none for the claim email")
 	f.StringVar(&a.OIDC.GroupsClaim, "oidc-groups-claim", "", "claim that contains the user's groups")
 	f.StringVar(&a.OIDC.GroupsPrefix, "oidc-groups-prefix", "", "prefix of groups")
-	f.StringToStringVar(&a.OIDC.RequiredClaims, "oidc-required-claim", nil,
-		"claim=value that a token must have; may be given more than once")
+	cmdline.Pairs(f, &a.OIDC.RequiredClaims, "oidc-required-claim",
+		"`CLAIM=VALUE` that a token must have; may be given more than once")
 	f.StringVar(&a.OIDC.CAFile, "oidc-ca-file", "", "CA of the provider's certificate; default: the system's")
 	f.StringSliceVar(&a.OIDC.SigningAlgs, "oidc-signing-algs", nil,
 		"algorithms that tokens may be signed with; default: RS256")
 	f.StringVar(&a.OIDC.SecretFile, "ui-oidc-client-secret-file", "",
-		"file with the secret of --oidc-client-id, by which people sign in to the page of --ui at the provider; default: none, as public clients have")
+		"file with the secret of --oidc-client-id, for signing in to the --ui page at the provider; default: none, as for public clients")
 	f.StringSliceVar(&a.OIDC.Scopes, "ui-oidc-scopes", nil,
-		"scopes that the page of --ui asks for at the provider, beside openid; default: those of profile, email, groups and offline_access that it says it has")
+		"scopes that the --ui page requests from the provider, besides openid; default: those of profile, email, groups and offline_access that the provider says it supports")
 	f.StringArrayVar(&a.AccountIssuers, "service-account-issuer", nil,
-		"issuer of service account tokens; given several times, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
+		"`ISSUER` of service account tokens; given more than once, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
 	f.StringVar(&a.AccountJWKSURI, "service-account-jwks-uri", "",
 		"URL of the keys for service account tokens in the discovery document; default: this server, by the default issuer as pods know it")
 	f.StringSliceVar(&a.APIAudiences, "api-audiences", nil,

@@ -12,9 +12,9 @@ import (
 func staticFlags(cmd *cobra.Command, o *server.StaticOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.Path, "pod-manifest-path", "",
-		"folder of manifests whose pods this node runs without being asked to (static pods), or a single manifest")
+		"folder of manifests, or a single one, whose pods this node runs on its own (static pods)")
 	f.DurationVar(&o.PathEvery, "file-check-frequency", 0,
-		"how often that folder is looked through, in addition to being watched (default 20s)")
+		"how often that folder is scanned, in addition to being watched (default 20s)")
 	f.StringVar(&o.URL, "manifest-url", "", "URL of a manifest whose pods this node runs as static pods")
 	f.StringSliceVar(&o.URLHeaders, "manifest-url-header", nil,
 		"header to send with requests to --manifest-url, NAME:VALUE")

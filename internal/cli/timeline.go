@@ -44,7 +44,7 @@ until readiness went.
 The pod's node keeps this data, even when its agent restarts, and for an hour after the pod is gone. Quiet periods are
 shortened on the axis. Without colour, bars differ by their characters; the legend explains those that are used.
 
-With --names it lists the names that the pod has looked up last (DNS) and what it was told instead.`,
+With --names it instead lists the names that the pod has last looked up (DNS), with the answers.`,
 		Example: `  wherry timeline web
   wherry timeline -n shop web -w             # follow it as it happens
   wherry timeline web -o wide                # and list every moment with its time
@@ -80,7 +80,7 @@ func (f *timelineFlags) check() error {
 	}
 	if f.names && (f.watch || f.output != "" && f.output != "json") {
 		return cmdline.ExitWith(exitUsage,
-			errors.New("--names lists what was asked until now: leave out -w, and -o except -o json"))
+			errors.New("--names lists what was looked up until now: leave out -w, and -o except -o json"))
 	}
 	return nil
 }

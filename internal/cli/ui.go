@@ -38,16 +38,16 @@ func newUI(t Terminal) *cobra.Command {
 	f := &uiFlags{}
 	cmd := &cobra.Command{
 		Use:   "ui",
-		Short: "Serve a page on this machine to look at pods with",
-		Long: `Serve a page for a browser on this machine, on which pods, their lives, logs and files can be looked at.
+		Short: "Look at pods in a browser",
+		Long: `Serve a web page on this machine that shows pods, their timelines, logs and files.
 
-It prints a link and opens it on a desktop. The link signs in once, within five minutes; Enter prints another one. The page has the
-rights of the kubeconfig, and what it shows comes from that server alone. It is served on loopback only, without TLS, until Ctrl-C; to
+It prints a link, and on a desktop opens it. The link signs in once, within five minutes; press Enter for another one. The page has the
+rights of the kubeconfig, and everything it shows comes from that server. It is served on loopback only, without TLS, until Ctrl-C; to
 use it from another machine, forward the port (see the examples), or have the server serve it: wherry server --ui.`,
 		Example: `  wherry ui
   wherry ui --kubeconfig ~/.kube/config --context staging -n shop
 
-  # on a machine far away: there and here, then open the link here
+  # on a remote machine: there and here, then open the link here
   wherry ui --port 8480 --no-open
   ssh -L 8480:127.0.0.1:8480 user@far-away`,
 		Args:              cobra.NoArgs,
@@ -150,7 +150,7 @@ func refusals(out io.Writer) func(uid int) {
 			return
 		}
 		said[uid] = true
-		who := "a program of which it cannot be told whose it is"
+		who := "a program whose owner cannot be determined"
 		if uid >= 0 {
 			who = fmt.Sprintf("user %d of this machine", uid)
 		}

@@ -90,7 +90,7 @@ func (e *ending) callOff() bool {
 
 // errCalledOff is how a drain ends that was called off in the middle.
 var errCalledOff = errors.New(
-	"the drain was called off (wherry drain --undo): pods that were told to end go on ending, the others stay")
+	"the drain was cancelled (wherry drain --undo): pods that are already stopping will stop, the others stay")
 
 // awaitShutdown ends pods when the machine goes down, on logind's notice or on SIGPWR.
 func (a *Agent) awaitShutdown(ctx context.Context) {

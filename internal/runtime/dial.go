@@ -39,7 +39,8 @@ func (r *Runtime) DialPod(ctx context.Context, sandboxID string) (
 	}
 	if _, err := os.Stat(path); err != nil {
 		return nil,
-			status.Errorf(codes.NotFound, "the pod's network is gone: it has ended, or its sandbox is made anew")
+			status.Errorf(codes.NotFound,
+				"the pod's network is gone: it has ended, or its sandbox is being created again")
 	}
 	return func(ctx context.Context, port int32) (conn net.Conn, err error) {
 		err = inNetwork(path, func() error {

@@ -88,7 +88,7 @@ func (s *Server) checkRecords(ctx context.Context) error {
 		}
 		answer := decide(record.Unknown(suspects, has), names, s.opts.Adopt, s.opts.Forget)
 		if err := s.refuse(answer, "the store in "+filepath.Join(s.opts.DataDir, "etcd")+
-			" is another one, or is in an older state"); err != nil {
+			" is a different one, or an older state of it"); err != nil {
 			return err
 		}
 		spaces := readSpaces(s.opts.DataDir)

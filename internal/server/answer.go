@@ -47,9 +47,9 @@ func (a answer) words(why string) string {
 	case 0:
 		return why
 	case 1:
-		return fmt.Sprintf("%s: it does not know a pod that this node has: %s", why, namesOf(a.open))
+		return fmt.Sprintf("%s: a pod of this node is not in it: %s", why, namesOf(a.open))
 	default:
-		return fmt.Sprintf("%s: it does not know %d pods that this node has: %s", why, n, namesOf(a.open))
+		return fmt.Sprintf("%s: %d pods of this node are not in it: %s", why, n, namesOf(a.open))
 	}
 }
 
@@ -59,10 +59,10 @@ func (a answer) ways(dataDir string, kept []backup.Kept, from string) string {
 	command := serverCommand(dataDir)
 	lines := []string{"nothing was changed, and pods keep running"}
 	if len(a.open) > len(a.stuck) {
-		lines = append(lines, "to write them back into the store, as this node knows them: "+command+" --adopt")
+		lines = append(lines, "to write them back into the store, from this node's records: "+command+" --adopt")
 	}
 	if len(a.stuck) > 0 {
-		lines = append(lines, "cannot be written back, for want of a record or because another pod has the name: "+
+		lines = append(lines, "cannot be written back, because their record is missing or another pod has their name: "+
 			namesOf(a.stuck))
 	}
 	if len(a.open) > 0 {

@@ -67,7 +67,7 @@ func (b Box) End(e Ended) *Finding {
 	case e.Code == 0 && signal == 0:
 		f.What = "its program ended by itself, with success, and is begun again each time"
 		f.fact(e.From, "%s", endWords(e, 0))
-		f.try("give it a command that goes on running, or run it as a Job, or set restartPolicy: OnFailure if its work is done then")
+		f.try("give it a command that keeps running, or run it as a Job, or set restartPolicy: OnFailure if its work is done then")
 	case signal == 9:
 		b.killed(f, e)
 	case signal == 15:
@@ -173,7 +173,7 @@ func (b Box) killed(f *Finding, e Ended) {
 func (b Box) outOfMemory(f *Finding, e Ended) {
 	f.fact(e.From, "%s", endWords(e, 9))
 	if b.MemoryLimit == "" {
-		f.What = "the kernel killed it for want of memory; it has no limit of its own, so the node or the pod had too little"
+		f.What = "the kernel killed it because memory ran out; it has no limit of its own, so the node or the pod had too little"
 		f.try("set resources.requests.memory to what it needs, so that it goes where there is room, and a limit, so that others are not hit")
 	} else {
 		f.What = fmt.Sprintf("the kernel killed it because it used more memory than its limit of %s", b.MemoryLimit)

@@ -130,7 +130,7 @@ func (r *report) configuration(ref podspec.ContainerRef, w *corev1.ContainerStat
 		f.try("add the key, or correct its name")
 	case strings.Contains(message, "not found"):
 		f.What = "something that it refers to does not exist"
-		f.try("create it, or correct its name; the pod goes on by itself when it is there")
+		f.try("create it, or correct its name; the pod continues by itself when it exists")
 	default:
 		f.What = "its configuration cannot be made"
 		f.try("read the words above")

@@ -249,7 +249,7 @@ func TestNothingWrong(t *testing.T) {
 	}{
 		"healthy":      {healthy, "it runs and is ready", nil},
 		"ready":        {ready(true), "it runs and is ready", nil},
-		"restarted":    {restarted, "it runs and is ready", []string{"the kernel killed it for want of memory"}},
+		"restarted":    {restarted, "it runs and is ready", []string{"the kernel killed it because memory ran out"}},
 		"name unknown": {asking, "it runs and is ready", []string{"it asked for a name that does not exist: db"}},
 		"done": {one(func(p *corev1.Pod, s *corev1.ContainerStatus) {
 			p.Status.Phase, p.Spec.RestartPolicy = corev1.PodSucceeded, corev1.RestartPolicyNever

@@ -60,7 +60,7 @@ func ExplainMachine(m Machine) Answer {
 		f.try("look at its last files: sudo wherry debug %s", m.Target)
 		r.show(Log{Container: m.Name, Lines: m.Tail})
 	case m.State == "paused":
-		f := r.add(&Finding{Where: label, What: "it is paused: none of its processes goes on"})
+		f := r.add(&Finding{Where: label, What: "it is paused: none of its processes is running"})
 		f.fact(from+", State", "paused").try("%s unpause %s", m.Program, m.Name)
 	}
 	r.unhealthyMachine(m, label, from)
@@ -121,7 +121,7 @@ func (f *Finding) onMachine(m Machine) {
 		{"more memory than its limit", "raise its limit: " + m.Program + " update --memory SIZE --memory-swap SIZE " +
 			m.Name +
 			", or have the program use less: caches, workers, heap"},
-		{"for want of memory", "give it a limit, so that others are not hit, or the machine more memory"},
+		{"because memory ran out", "give it a limit, so that others are not hit, or the machine more memory"},
 		{"read-only", "mount a volume or a --tmpfs where it writes"},
 		{"permission denied", "look as which user it runs (--user) and whose the file is"},
 		{"has no program", "correct its command or --entrypoint, or use an image that has it"},

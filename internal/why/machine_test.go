@@ -25,7 +25,7 @@ func TestMachine(t *testing.T) {
 		"refused": {Machine{State: "exited", Code: 1, Ended: ended, Tail: []string{"dial tcp 10.0.0.7:5432: connection refused"}}, true,
 			[]string{"nobody answers at 10.0.0.7:5432"}},
 		"memory":  {Machine{State: "exited", Code: 137, OOM: true, MemoryLimit: "64Mi", Restarts: 4}, true, []string{"more memory than its limit of 64Mi", "docker update --memory", "4 restarts"}},
-		"machine": {Machine{State: "exited", Code: 137, OOM: true}, true, []string{"for want of memory", "give it a limit"}},
+		"machine": {Machine{State: "exited", Code: 137, OOM: true}, true, []string{"because memory ran out", "give it a limit"}},
 		"segv":    {Machine{State: "exited", Code: 139}, true, []string{"SIGSEGV"}},
 		"denied":  {Machine{State: "exited", Code: 1, Tail: []string{"open /data/x: permission denied"}}, true, []string{"/data/x", "(--user)"}},
 		"none": {Machine{State: "created", Words: `failed to create task: exec: "nosuch": executable file not found in $PATH: unknown`, Command: []string{"nosuch"}}, true,

@@ -51,7 +51,7 @@ func (r *report) references() {
 		if o.Missing {
 			f.What = fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, r.Pod.Namespace)
 			f.fact("API server", "%s %q not found", ref.Kind, ref.Name)
-			f.try("create it, or correct the name; the pod goes on by itself when it is there")
+			f.try("create it, or correct the name; the pod continues by itself when it exists")
 		} else {
 			f.What = fmt.Sprintf("%s %s has no key %s", ref.Kind, ref.Name, ref.Key)
 			f.fact(from, "its keys: %s", join("", strings.Join(o.Keys, ", "),
@@ -59,7 +59,7 @@ func (r *report) references() {
 			if other := similar(ref.Key, o.Keys); other != "" {
 				f.try("use key %s if that was meant", other)
 			}
-			f.try("add the key, or correct its name; the pod goes on by itself when it is there")
+			f.try("add the key, or correct its name; the pod continues by itself when it exists")
 		}
 		if f.Past {
 			f.What += " any more; the pod would not start again as it is"

@@ -78,7 +78,7 @@ func schedulersWords() []struct{ phrase, means, try string } {
 		{"anti-affinity rules", "its podAntiAffinity, or that of another pod, keeps it away",
 			"add nodes, or make the anti-affinity preferred instead of required"},
 		{"pod affinity rules", "no node that it could run on has a pod that matches its podAffinity",
-			"look whether the pods that it wants to be beside run, and how they are labelled"},
+			"check that the pods that it must run next to are running, and their labels"},
 		{"unbound immediate PersistentVolumeClaims", "a claim of it has no volume",
 			"look at its claims: kubectl get pvc"},
 		{"max volume count", "nodes have as many volumes as they can take",

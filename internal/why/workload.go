@@ -88,7 +88,7 @@ func Refusal(where, words, from string) *Finding {
 		f.try("create it: kubectl create serviceaccount NAME, or correct serviceAccountName")
 	case strings.Contains(words, "admission webhook"):
 		f.What = "its pods are refused by an admission webhook"
-		f.try("do as the webhook's words say, or ask whoever runs it")
+		f.try("do what the webhook's message says, or ask whoever runs it")
 	case strings.Contains(words, "failed calling webhook"):
 		f.What = "its pods are refused, since an admission webhook does not answer"
 		f.try("see to the webhook's own pods: kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations")

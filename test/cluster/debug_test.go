@@ -176,7 +176,7 @@ func copies(t *testing.T, ann, lou user) {
 	if out, err := exec.Command("cmp", big, big+".back").CombinedOutput(); err != nil {
 		t.Errorf("there and back: %s", out)
 	}
-	if r := ann.through(8<<20).wherry("cp", "-c", "main", "shop/web:/tmp/big", big+".cut"); r.code != 0 || !strings.Contains(r.err, "goes on from where it was") {
+	if r := ann.through(8<<20).wherry("cp", "-c", "main", "shop/web:/tmp/big", big+".cut"); r.code != 0 || !strings.Contains(r.err, "continues from where it was") {
 		t.Errorf("a copy that is cut: %s", r)
 	}
 	if out, err := exec.Command("cmp", big, big+".cut").CombinedOutput(); err != nil {
@@ -186,7 +186,7 @@ func copies(t *testing.T, ann, lou user) {
 	archive := tar.NewReader(strings.NewReader(piped.out))
 	_, err := archive.Next()
 	text, rerr := io.ReadAll(archive)
-	if piped.code != 0 || !strings.Contains(piped.err, "goes on from where it was") || err != nil || rerr != nil ||
+	if piped.code != 0 || !strings.Contains(piped.err, "continues from where it was") || err != nil || rerr != nil ||
 		!bytes.Equal(text, bytes.Repeat([]byte("0123456789abcdef"), 1<<20)) {
 		t.Errorf("a cut copy to standard output: code %d, %d bytes, %v, %v, %s", piped.code, len(text), err, rerr, piped.err)
 	}

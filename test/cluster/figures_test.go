@@ -142,7 +142,7 @@ func BenchmarkCopy(b *testing.B) {
 
 		began = time.Now()
 		away := u.through(size / 2)
-		if r := away.wherry("cp", "-q", "-n", "bench", "big:/big", file); r.code != 0 || !strings.Contains(r.err, "goes on from where it was") {
+		if r := away.wherry("cp", "-q", "-n", "bench", "big:/big", file); r.code != 0 || !strings.Contains(r.err, "continues from where it was") {
 			b.Fatalf("cut in the middle: %s", r)
 		}
 		cut = append(cut, time.Since(began))

@@ -39,7 +39,7 @@ func TestCopyCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := filepath.Join(dir, "d")
-		s.wherry(nil, "cp", "--kubeconfig", away, "box:/d", to).exits(0).Says("goes on from where it was")
+		s.wherry(nil, "cp", "--kubeconfig", away, "box:/d", to).exits(0).Says("continues from where it was")
 		if !line.Cut() {
 			t.Errorf("the line was not cut after %d bytes", after)
 		}
@@ -103,7 +103,7 @@ func TestCopyCutInto(t *testing.T) {
 			t.Errorf("the line was not cut after %d bytes", after)
 		}
 		if after > 1<<20 && after < 40_000_000 {
-			r.Says("goes on from where it was")
+			r.Says("continues from where it was")
 		}
 		s.Kubectl("exec", "box", "--", "sh", "-c", "cd "+to+
 			" && find . | sort && sha256sum <large && cat after sub/small").Is(

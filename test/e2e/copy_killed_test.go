@@ -97,7 +97,7 @@ func (k killing) cp(kubeconfig, from, to string) {
 	if err := <-again; err != nil {
 		k.T.Fatal(err)
 	}
-	r.exits(0).Says("goes on from where it was")
+	r.exits(0).Says("continues from where it was")
 	// TLS and headers are under a hundredth, what was on its way some megabytes; from the beginning it would be seven
 	// tenths
 	if most := k.size + k.size/4; line.Passed() > most {

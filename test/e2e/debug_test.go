@@ -226,12 +226,12 @@ func TestDebugRunsAgain(t *testing.T) {
 		if end := s.waitDebug("web", name, "ended", hasEnded).State.Terminated; end.ExitCode != want {
 			t.Errorf("DC-08 %s was stopped and is shown as %+v", name, end)
 		}
-		s.WaitEvent("web", "Killing", "Stopping container "+name+": its time was over at ")
+		s.WaitEvent("web", "Killing", "Stopping container "+name+": its time was up at ")
 	}
 	if r := s.overTime("debug", "-q", "web", "-c", "brief", "-m", images.BusyboxRef, "--", "sh", "-c", "sleep 3600"); r.Code != 137 && r.Code != 143 {
 		t.Errorf("DC-08 when its time was over the command had ended with %d: %s%s", r.Code, r.Out, r.Err)
 	}
-	s.WaitEvent("web", "Killing", "Stopping container brief: its time was over at ")
+	s.WaitEvent("web", "Killing", "Stopping container brief: its time was up at ")
 	if after := s.Get("web"); facts(after) != facts(before) {
 		t.Errorf("EC-12 the pod was\n%s\nand is\n%s", facts(before), facts(after))
 	}

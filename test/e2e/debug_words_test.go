@@ -29,7 +29,7 @@ func TestDebugSessionWords(t *testing.T) {
 	console.Await("begun")
 	s.wherry(nil, "debug", "stop", "pod/web", "debug").exits(0)
 	console.Await("the session has ended: wherry-admin stopped debug container debug")
-	s.overTime("debug", "web", "--", "sleep", "60").Says("the session has ended: the time limit of debug container debug was over")
+	s.overTime("debug", "web", "--", "sleep", "60").Says("the session has ended: debug container debug reached its time limit")
 
 	s.wherry(nil, "debug", "web", "-c", "debug").exits(1).Says("has ended", "wherry debug -c debug -m wherry.dev/toolbox web")
 	s.wherry(nil, "debug", "web", "-c", "debgu").exits(1).Says("no debug container debgu")
@@ -63,7 +63,7 @@ func (s *Space) overTime(args ...string) Result {
 	for limit := time.Second; ; limit *= 2 {
 		at := slices.Index(args, "--")
 		r := s.wherry(nil, slices.Insert(slices.Clone(args), at, "--ttl", limit.String())...)
-		if limit > Timeout || !strings.Contains(r.Err, "its time was over at") || !strings.Contains(r.Err, "before it started") {
+		if limit > Timeout || !strings.Contains(r.Err, "it was stopped at") || !strings.Contains(r.Err, "before it had started") {
 			return r
 		}
 	}

@@ -90,9 +90,9 @@ func TestRuntimeWithoutTarget(t *testing.T) {
 	}
 
 	for want, args := range map[string][]string{
-		"not implemented":                  {"exec", "web", "-m", images.BusyboxRef, "--", "true"},
-		socket + " serves only the CRI":    {"cp", "web:/etc/hosts", t.TempDir()},
-		"which can give it to containerd ": {"debug", "web", "-c", "toolbox", "-m", "wherry.dev/toolbox"},
+		"not implemented":                         {"exec", "web", "-m", images.BusyboxRef, "--", "true"},
+		socket + " serves only the CRI":           {"cp", "web:/etc/hosts", t.TempDir()},
+		"which can load it only into containerd ": {"debug", "web", "-c", "toolbox", "-m", "wherry.dev/toolbox"},
 	} {
 		if r := k.wherry(nil, args...).exits(1); !strings.Contains(r.Err, want) {
 			t.Errorf("IX-12 DC-17 %s: its message lacks %q: %s", r.Line, want, r.Err)

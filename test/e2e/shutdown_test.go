@@ -122,7 +122,7 @@ spec: {terminationGracePeriodSeconds: 5, containers: [{name: c, command: [sh, -c
 	if text, err := k.Server.Wherry(k.ctx(), "drain", "--undo").CombinedOutput(); err != nil {
 		k.t.Fatalf("%v: %s", err, text)
 	}
-	if err := drain.Wait(); err == nil || !strings.Contains(out.String(), "called off (wherry drain --undo)") {
+	if err := drain.Wait(); err == nil || !strings.Contains(out.String(), "cancelled (wherry drain --undo)") {
 		k.t.Errorf("the drain that was called off: %v: %s", err, out.String())
 	}
 	ready(corev1.ConditionTrue, "")

@@ -31,8 +31,8 @@ func (noEffect) Validate(ctx context.Context, a admission.Attributes, _ admissio
 			"allocate devices, and refuses pods that have spec.resourceClaims", a.GetKind().Kind, a.GetName()))
 	case *storagemigration.StorageVersionMigration:
 		warning.AddWarning(ctx, "", fmt.Sprintf("StorageVersionMigration %s is stored, and nothing acts on it: Wherry "+
-			"stores each kind of its own in one version; objects of a custom resource are stored anew when they are "+
-			"written", a.GetName()))
+			"stores each kind of its own in one version; objects of a custom resource are stored again when they "+
+			"are written", a.GetName()))
 	}
 	return nil
 }

@@ -41,13 +41,13 @@ func (d *Debug) AddFlags(fl *pflag.FlagSet) {
 		"name of the debug container; default: debug, or debug-2 and so on if that is running")
 	fl.StringVarP(&d.Image, "image", "m", "", "image of the debug container; default: the built-in toolbox")
 	fl.StringVar(&d.Target, "target", "",
-		"container whose processes it sees; default: the pod's main container, if there is only one; beside a pod of another cluster its default container, or its first")
+		"container whose processes it sees; default: the pod's main container, if there is only one; on a cluster that is not Wherry's, the pod's default container, or its first")
 	fl.StringVar(&d.Profile, "profile", "", "privileges: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
 	fl.DurationVar(&d.TTL, "ttl", 0,
-		"stop it after this long, for example 30m; default: never; beside a pod of another cluster an hour")
+		"stop it after this long, for example 30m; default: never; on a cluster that is not Wherry's, after an hour")
 	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "allocate a terminal; default: if standard input is one")
 	fl.StringVarP(&d.User, "user", "u", "",
-		"run as this user: UID or UID:GID; default: root, or the target's user if the pod must not run as root; beside a pod of another cluster the latter with --profile restricted alone")
+		"run as this user: UID or UID:GID; default: root, or the target's user if the pod must not run as root (on a cluster that is not Wherry's: only with --profile restricted)")
 	fl.BoolVarP(&d.Stdin, "stdin", "i", false,
 		"pass standard input; always on, accepted for compatibility with kubectl debug and docker exec")
 	fl.BoolVar(&d.Remove, "rm", false, "stop it when this session ends, even if you leave with Ctrl-P Ctrl-Q")

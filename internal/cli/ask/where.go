@@ -22,7 +22,7 @@ type Where struct {
 
 // AddFlags adds the flags of w.
 func (w *Where) AddFlags(fl *pflag.FlagSet) {
-	fl.StringVarP(&w.Namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
+	fl.StringVarP(&w.Namespace, "namespace", "n", "", "namespace to use; default: the kubeconfig's")
 	w.AddServerFlags(fl)
 }
 

@@ -44,17 +44,17 @@ func New(t cmdline.Terminal) *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "capture POD",
-		Short: "Take what is needed to look at a pod or container later and elsewhere, as one file",
-		Long: `Take what is needed to look at a pod, or at a container of this machine (docker:NAME and so on, see wherry debug --help), later and
-elsewhere, as one file: specification, status, events, owners, logs (of the run before too), timeline, and of each process what the kernel
-tells: memory map, open files, threads and where they wait, limits, mounts, sockets. With --file, files of the containers too. Containers
-that have ended are captured without their processes.
+		Short: "Save what is needed to look into a pod or container later and elsewhere, as one file",
+		Long: `Save what is needed to look into a pod, or a container of this machine (docker:NAME and so on, see wherry debug --help), later and
+elsewhere, as one file: specification, status, events, owners, logs (of the previous run too), timeline, and what the kernel knows of each
+process: memory map, open files, threads and where they wait, limits, mounts, sockets. With --file, files of the containers too.
+Containers that have ended are captured without their processes.
 
-Nothing of the pod is changed, but for the mark that somebody has looked into it. Values of environment variables, and so what comes from
-Secrets, and of the headers of probes are left out unless --secrets is given; logs, arguments, annotations and files are taken as they are. What cannot be had, for want of rights
-or because it is not there, is said in the bundle, and hinders nothing else.
+Nothing in the pod is changed, except for a mark that somebody has looked into it. Values of environment variables (and so what comes from
+Secrets) and of the headers of probes are left out unless --secrets is given; logs, arguments, annotations and files are taken as they are.
+If something cannot be captured, because you lack the permission or it does not exist, the bundle says so and has everything else.
 
-The bundle is a tar archive packed with zstd: tar --zstd -xf unpacks it, wherry capture show looks into it, without a cluster.
+The bundle is a tar archive compressed with zstd: tar --zstd -xf unpacks it; wherry capture show shows what is in it, without a cluster.
 
 Exit codes: 1 failure, 2 wrong command line, 130 interrupted.`,
 		Example: `  wherry capture web
@@ -74,14 +74,15 @@ Exit codes: 1 failure, 2 wrong command line, 130 interrupted.`,
 	fl := cmd.Flags()
 	f.host.AddAddress(fl)
 	fl.StringVarP(&f.output, "output", "o", "",
-		"the file to make, - for standard output (default: wherry-capture-NAME-TIME.tar.zst here)")
+		"file to write; - for standard output; default: wherry-capture-NAME-TIME.tar.zst in the current folder")
 	fl.StringArrayVar(&f.files, "file", nil,
-		"also take a file or folder, [CONTAINER:]PATH; its last part may be a pattern; may be repeated; without a container: of each that has it")
-	fl.BoolVar(&f.secrets, "secrets", false, "also take the values of environment variables")
-	fl.StringVar(&f.size, "max-size", "128Mi", "the most that is taken, before it is packed")
+		"also save a file or folder, `[CONTAINER:]PATH`, by default of each container that has it; the last part may be a pattern; may be given more than once")
+	fl.BoolVar(&f.secrets, "secrets", false,
+		"also save the values of environment variables and of the headers of probes")
+	fl.StringVar(&f.size, "max-size", "128Mi", "maximum size of what is saved, before compression")
 	fl.DurationVar(&f.timeLimit, "time-limit", time.Minute,
-		"how long it may take; what is not there by then is left out")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what is being done")
+		"maximum time to take; what has not arrived by then is left out")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 	cmd.AddCommand(newShow(t))
 	return cmd
 }
@@ -145,7 +146,7 @@ func splitFile(file string) (container, path string) {
 
 func (f *flags) interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return cmdline.ExitWith(session.ExitInterrupted, errors.New("interrupted: there is no bundle"))
+		return cmdline.ExitWith(session.ExitInterrupted, errors.New("interrupted: no bundle was written"))
 	}
 	return err
 }

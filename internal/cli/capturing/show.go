@@ -19,8 +19,8 @@ func newShow(t cmdline.Terminal) *cobra.Command {
 	list, output := false, ""
 	cmd := &cobra.Command{
 		Use:   "show BUNDLE [FILE]",
-		Short: "Look into a bundle of wherry capture",
-		Long: `Look into a bundle of wherry capture: a summary of it, or a file that is in it. No cluster is needed, and nothing is unpacked.
+		Short: "Show what is in a bundle of wherry capture",
+		Long: `Show what is in a bundle of wherry capture: a summary, or one of its files. No cluster is needed, and nothing is unpacked.
 BUNDLE may be -, for standard input.`,
 		Example: `  wherry capture show web.tar.zst
   wherry capture show web.tar.zst --list

@@ -82,7 +82,7 @@ func (c *crashes) judge(e watch.Event) error {
 		!sameProgram(&p.Spec, c.agents) {
 		return nil
 	}
-	return fmt.Errorf("the agent of node %s ends again and again: %s", wanted(&p), words)
+	return fmt.Errorf("the agent of node %s keeps exiting: %s", wanted(&p), words)
 }
 
 // sameProgram reports whether two pods run the same: one of an earlier installation says nothing of this one.

@@ -35,7 +35,7 @@ func TestInstallWhereAgentsEnd(t *testing.T) {
 	}, "install", "--kubeconfig", c.admin)
 	cancel()
 	<-ended
-	if err == nil || !strings.Contains(err.Error(), "not all of it runs: the agent of node there ends again and again: there is no socket") ||
+	if err == nil || !strings.Contains(err.Error(), "not all of it is running: the agent of node there keeps exiting: there is no socket") ||
 		!strings.Contains(errs, "no agent runs on node there: its program has ended: there is no socket") {
 		t.Errorf("%v\n%s", err, errs)
 	}

@@ -41,7 +41,7 @@ func NewAPI(t cmdline.Terminal) *cobra.Command {
 		Use:    "api",
 		Short:  "Serve the aggregated API of debugging",
 		Hidden: true,
-		Long: `Serve the API debug.wherry.dev/v1alpha1, to which kube-apiserver hands on what is asked of it. A Deployment runs this in the cluster;
+		Long: `Serve the API debug.wherry.dev/v1alpha1, to which kube-apiserver passes requests. A Deployment runs this in the cluster;
 by hand it needs --kubeconfig, --namespace and what wherry cluster manifest installs.
 
 SIGTERM ends the sessions that go through this server, and then the server.`,
@@ -60,14 +60,14 @@ func (c *apiCommand) addTo(cmd *cobra.Command) {
 	fl.StringVar(&c.BindAddress, "bind-address", c.BindAddress, "IP address to listen on; default: all")
 	fl.IntVar(&c.Port, "secure-port", c.Port, "port to listen on; 0: any free one")
 	fl.StringVar(&c.Service, "service-name", c.Service, "Service by which kube-apiserver reaches this API")
-	fl.StringVar(&c.CASecret, "ca-secret", c.CASecret, "Secret that holds the authority; it is filled if it is empty")
-	fl.StringVar(&c.APIService, "api-service", c.APIService, "APIService that is told the authority")
+	fl.StringVar(&c.CASecret, "ca-secret", c.CASecret, "Secret that holds the CA; it is filled if it is empty")
+	fl.StringVar(&c.APIService, "api-service", c.APIService, "APIService that is given the CA")
 	fl.StringVar(&c.AgentAccount, "agent-service-account", c.AgentAccount, "service account of the agents")
 	fl.StringVar(&c.AgentSelector, "agent-selector", c.AgentSelector, "labels of the agents' pods")
 	fl.IntVar(&c.AgentPort, "agent-port", c.AgentPort, "port of the agents")
-	fl.DurationVar(&c.Limits.TTL, "max-ttl", c.Limits.TTL, "how long a session may last at most")
-	fl.StringVar(&c.memory, "max-memory", "2Gi", "how much memory a session may have at most")
-	fl.Float64Var(&c.Limits.CPUs, "max-cpus", c.Limits.CPUs, "how many CPUs a session may have at most")
+	fl.DurationVar(&c.Limits.TTL, "max-ttl", c.Limits.TTL, "maximum duration of a session")
+	fl.StringVar(&c.memory, "max-memory", "2Gi", "maximum memory of a session")
+	fl.Float64Var(&c.Limits.CPUs, "max-cpus", c.Limits.CPUs, "maximum CPUs of a session")
 	c.logs.AddTo(cmd)
 }
 

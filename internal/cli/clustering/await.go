@@ -116,10 +116,10 @@ func (c *connection) printAgents(ctx context.Context, t cmdline.Terminal, vain e
 				"debuggers -n NAMESPACE --clusterrole=wherry-debug --user=NAME")
 		return nil
 	case !wait.Interrupted(vain):
-		return fmt.Errorf("everything was applied, and not all of it runs: %w", vain)
+		return fmt.Errorf("everything was applied, but not all of it is running: %w", vain)
 	case s.API.Why != "":
-		return fmt.Errorf("everything was applied, and not all of it runs: %s\nsee wherry cluster status, and "+
+		return fmt.Errorf("everything was applied, but not all of it is running: %s\nsee wherry cluster status, and "+
 			"wherry why deployment/%s -n %s", s.API.Why, apiName, s.Namespace)
 	}
-	return errors.New("everything was applied, and not all of it runs yet: wherry cluster status says how far it is")
+	return errors.New("everything was applied, but not all of it is running yet: see wherry cluster status")
 }

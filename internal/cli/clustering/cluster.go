@@ -12,15 +12,15 @@ import (
 func New(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Debugging on any Kubernetes cluster: install it, look at it, remove it",
-		Long: `Make pods of any Kubernetes cluster debuggable as those of a Wherry server are: with a shell in the namespaces of a container, with
-images that start beside it, with the files of containers that have exited. The pod is not changed, and its restarts do not count.
+		Short: "Install, check or remove debugging on any Kubernetes cluster",
+		Long: `Debug pods of any Kubernetes cluster like those of a Wherry server: with a shell in the namespaces of a container, with images that start
+beside it, with the files of containers that have exited. The pod is not changed, and it does not matter if it restarts.
 
-What is installed is an API that kube-apiserver hands requests to, which has authenticated and authorised them by then and writes them to its
-audit log, and on each node a small agent. Who may debug what is said by ClusterRoles (wherry-look, wherry-debug, wherry-privileged) that you
-bind in namespaces.
+This installs an API and, on each node, a small agent. kube-apiserver passes requests to that API after it has authenticated and authorised
+them, and writes them to its audit log. ClusterRoles (wherry-look, wherry-debug, wherry-privileged), which you bind in namespaces, define who
+may debug what.
 
-Then wherry debug, exec, cp, why and capture use it without being told.`,
+wherry debug, exec, cp, why and capture then use it automatically.`,
 		Example: `  wherry cluster install --context staging
   wherry cluster status
   kubectl create rolebinding debuggers -n shop --clusterrole=wherry-debug --group=developers

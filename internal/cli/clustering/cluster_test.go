@@ -415,7 +415,7 @@ func TestInstallBesideHelm(t *testing.T) {
 	c.mayApply(t)
 	_, errs, err := call(t, nil, "install", "--kubeconfig", c.jane, "--wait=false")
 	if err != nil || !strings.Contains(errs, "secret/wherry-debug-ca applied") || strings.Contains(errs, "created") ||
-		!strings.Contains(errs, "what was chosen at earlier calls may not be read") {
+		!strings.Contains(errs, "you may not read the values of earlier installs") {
 		t.Errorf("by whom sees nothing: %v\n%s", err, errs)
 	}
 }

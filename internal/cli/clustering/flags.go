@@ -28,22 +28,22 @@ func (v *values) addTo(cmd *cobra.Command) {
 	f, to := cmd.Flags(), &v.flags
 	v.of = f
 	f.StringVarP(&v.file, "values", "f", "",
-		"file of values, as wherry cluster chart writes one; - for standard input; flags count for more")
+		"file of values, as wherry cluster chart writes one; - for standard input; flags override it")
 	f.StringVarP(&to.Namespace, "namespace", "n", "", "namespace to install in; default: wherry-debug")
 	f.StringVar(&to.Image, "image", "", "image of Wherry; default: "+manifest.Image(release.Version()))
 	f.StringVar(&to.ImagePullPolicy, "image-pull-policy", "", "Always, IfNotPresent or Never; default: IfNotPresent")
 	f.StringSliceVar(&to.ImagePullSecrets, "image-pull-secret", nil,
-		"Secret of the namespace with a login at the registry; may be repeated")
-	f.StringToStringVar(&to.Agent.NodeSelector, "node-selector", nil,
-		"label=value of the nodes that are to have an agent; default: all")
+		"Secret in that namespace with a login for the registry; may be given more than once")
+	cmdline.Pairs(f, &to.Agent.NodeSelector, "node-selector",
+		"`LABEL=VALUE` of the nodes that get an agent; default: all")
 	f.StringVar(&to.Agent.CRISocket, "cri-socket", "",
 		"socket of the container runtime on the nodes; default: the usual places")
 	f.StringVar(&to.PriorityClass, "priority-class", "", "PriorityClass of the pods; default: the cluster's")
-	f.IntVar(&to.API.Replicas, "replicas", 0, "how many pods the API has; default: 2")
-	f.StringVar(&to.Limits.MaxTTL, "max-ttl", "", "time that no session exceeds; default: 8h")
-	f.StringVar(&to.Limits.MaxMemory, "max-memory", "", "memory that no session exceeds; default: 2Gi")
+	f.IntVar(&to.API.Replicas, "replicas", 0, "number of pods of the API; default: 2")
+	f.StringVar(&to.Limits.MaxTTL, "max-ttl", "", "maximum duration of a session; default: 8h")
+	f.StringVar(&to.Limits.MaxMemory, "max-memory", "", "maximum memory of a session; default: 2Gi")
 	f.BoolVar(&to.Aggregate, "aggregate-to-default-roles", false,
-		"give everybody who has the role edit or admin in a namespace wherry-debug there")
+		"also grant wherry-debug to everybody who has the role edit or admin in a namespace")
 	_ = cmd.MarkFlagFilename("values", "yaml", "yml")
 	_ = cmd.RegisterFlagCompletionFunc("image-pull-policy", cobra.FixedCompletions(
 		[]string{"Always", "IfNotPresent", "Never"}, cobra.ShellCompDirectiveNoFileComp))

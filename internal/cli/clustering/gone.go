@@ -15,7 +15,7 @@ import (
 )
 
 // errTime is what it was when the time for waiting is over.
-var errTime = errors.New("timed out waiting for the deletion, which goes on; what holds it up is in its status")
+var errTime = errors.New("timed out waiting for the deletion, which continues; its status says what holds it up")
 
 // pause is what lies between two looks at what can be watched for no longer than that.
 const pause = time.Second

@@ -23,9 +23,9 @@ func newImage(t cmdline.Terminal) *cobra.Command {
 	var file, name string
 	cmd := &cobra.Command{
 		Use:   "image -o FILE",
-		Short: "Write this program as an image, for clusters without internet",
-		Long: `Write an image of this very program, for nodes of this machine's architecture, as an archive that ctr images import, docker load, podman load
-and wherry image import take. Load it on the nodes, or push it to a registry that they reach, and name it with wherry cluster install --image.`,
+		Short: "Write an image of this program, for clusters without internet access",
+		Long: `Write an image of this program, for nodes of this machine's architecture, as an archive for ctr images import, docker load, podman load or
+wherry image import. Load it on the nodes, or push it to a registry that they can reach and name it with wherry cluster install --image.`,
 		Example: `  wherry cluster image -o wherry.tar
   ctr --namespace k8s.io images import wherry.tar
   wherry cluster install --image-pull-policy Never

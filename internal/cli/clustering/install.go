@@ -36,11 +36,11 @@ func newInstall(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install or upgrade debugging in a cluster",
-		Long: `Apply what wherry cluster manifest prints, and wait until the API answers and each node has its agent. Called again, with this version or
-another, it changes what is different, and keeps what was chosen before as long as nothing else is (--reset-values: back to the defaults).
+		Long: `Apply what wherry cluster manifest prints, and wait until the API answers and each node has its agent. Run it again, with this version or
+another, to upgrade or change it: values chosen before are kept unless you give others (--reset-values: back to the defaults).
 
-It needs the rights of an administrator of the cluster: the agents are privileged pods. Your
-permissions are checked first: if one is missing, nothing is changed. Nobody may debug by it until you bind one of its ClusterRoles.`,
+It needs the rights of a cluster administrator, since the agents are privileged pods. Your permissions are checked first: if one is missing,
+nothing is changed. Nobody can debug with it until you bind one of its ClusterRoles.`,
 		Example: `  wherry cluster install
   wherry cluster install --context staging --image registry.example.com/wherry:1
   wherry cluster install --node-selector pool=apps --max-ttl 1h
@@ -61,8 +61,8 @@ permissions are checked first: if one is missing, nothing is changed. Nobody may
 	f.BoolVar(&in.wait, "wait", true, "wait until everything runs")
 	f.DurationVar(&in.timeout, "timeout", 5*time.Minute, "how long to wait")
 	f.BoolVar(&in.reset, "reset-values", false,
-		"forget what was chosen at earlier calls: what is not given is the default")
-	f.BoolVar(&in.force, "force-conflicts", false, "take over what something else, such as Helm, has applied")
+		"forget the values of earlier installs: what is not given gets its default")
+	f.BoolVar(&in.force, "force-conflicts", false, "take over what something else, such as Helm, has installed")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func (in *installation) run(ctx context.Context, t cmdline.Terminal) error {
 		fmt.Fprintln(t.Err, kept)
 	}
 	if err := p.apply(ctx, t); err != nil {
-		return cmdline.CalledOffBy(ctx, err, "a part was applied: call it again, or wherry cluster uninstall")
+		return cmdline.CalledOffBy(ctx, err, "a part was applied: run it again, or wherry cluster uninstall")
 	}
 	if !in.wait {
 		return nil
@@ -143,7 +143,7 @@ func (p *plan) check(ctx context.Context) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the cluster does not take all of it, and nothing was changed:\n%w", errors.Join(refused...))
+	return fmt.Errorf("the cluster does not accept all of it; nothing was changed:\n%w", errors.Join(refused...))
 }
 
 // elsewhere refuses a second installation.

@@ -82,7 +82,7 @@ func (in *installation) objects(ctx context.Context, t cmdline.Terminal, c *conn
 	case err != nil:
 		return nil, "", unreadable(err)
 	case before.unseen:
-		kept = "what was chosen at earlier calls may not be read: what is not given is the default"
+		kept = "you may not read the values of earlier installs: what is not given gets its default"
 	case len(words) > 0:
 		kept = "kept from the earlier installation: " + strings.Join(words, ", ") + " (--reset-values: the defaults)"
 	}
@@ -90,7 +90,7 @@ func (in *installation) objects(ctx context.Context, t cmdline.Terminal, c *conn
 }
 
 func unreadable(err error) error {
-	return fmt.Errorf("what was chosen at earlier calls cannot be read (annotation %s of apiservice %s): %w; "+
+	return fmt.Errorf("the values of earlier installs cannot be read (annotation %s of apiservice %s): %w; "+
 		"give all that you want, with --reset-values", manifest.ChoicesAt, registrationName, err)
 }
 

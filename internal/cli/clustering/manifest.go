@@ -19,8 +19,8 @@ func newManifest(t cmdline.Terminal) *cobra.Command {
 	output := "yaml"
 	cmd := &cobra.Command{
 		Use:   "manifest",
-		Short: "Print what is installed",
-		Long: `Print the objects that wherry cluster install applies, for kubectl apply, kustomize or a repository that a cluster follows. As YAML it says
+		Short: "Print the objects that wherry cluster install applies",
+		Long: `Print the objects that wherry cluster install applies, for kubectl apply, kustomize or a GitOps repository. Comments in the YAML say
 why each is there.
 
 The Secret has no data and the APIService no caBundle: both are filled by the API, and applying the manifest again leaves them as they are.`,
@@ -60,9 +60,9 @@ func printManifest(t cmdline.Terminal, v *values, output string) error {
 func newChart(t cmdline.Terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "chart DIR",
-		Short: "Write a Helm chart of what is installed",
-		Long: `Write a Helm chart into a folder that is empty or not there. With its default values it installs what wherry cluster install does. It makes
-the namespace itself (createNamespace), so that its release can be in any.`,
+		Short: "Write a Helm chart of these objects",
+		Long: `Write a Helm chart into a folder that is empty or does not exist. With its default values it installs what wherry cluster install does. It
+creates the namespace itself (createNamespace), so its release can be in any namespace.`,
 		Example: `  wherry cluster chart ./wherry-debug
   helm install wherry-debug ./wherry-debug`,
 		Args: cobra.ExactArgs(1),

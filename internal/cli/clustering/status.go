@@ -21,8 +21,8 @@ func newStatus(t cmdline.Terminal) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say whether the API is available and where agents run",
-		Long: `Say whether the API is available, in which version, and of each node whether its pods can be debugged, or why not.
+		Short: "Show whether the API is available and where agents run",
+		Long: `Show whether the API is available and in which version, and for each node whether its pods can be debugged, or why not.
 
 Exit codes: 0 the API is available; 1 it is not, or is not installed; 2 incorrect usage.`,
 		Example: `  wherry cluster status

@@ -32,8 +32,8 @@ func newUninstall(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove from a cluster what install has installed",
-		Long: `Delete what wherry cluster install has applied, or kubectl apply from wherry cluster manifest, as its labels tell. What Helm has installed is
-Helm's to remove. Sessions that run end. Bindings of the ClusterRoles that you made stay, and give nothing any more.`,
+		Long: `Delete what was installed by wherry cluster install, or by kubectl apply from wherry cluster manifest; it is found by its labels. What Helm
+has installed, remove with Helm. Running sessions end. Bindings that you made to the ClusterRoles stay, but have no effect any more.`,
 		Example: `  wherry cluster uninstall
   wherry cluster uninstall --context staging --yes`,
 		Args: cobra.NoArgs,
@@ -75,7 +75,7 @@ func uninstall(ctx context.Context, t cmdline.Terminal, where *reach.Flags, yes 
 	defer stop()
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return cmdline.CalledOffBy(ctx, p.remove(waiting, t), "what was not deleted is still there: call it again")
+	return cmdline.CalledOffBy(ctx, p.remove(waiting, t), "what was not deleted is still there: run it again")
 }
 
 // removable finds what there is to remove, if all of it may be.
@@ -95,7 +95,7 @@ func removable(ctx context.Context, where *reach.Flags) (*plan, error) {
 
 func ask(t cmdline.Terminal, host string, objects []*unstructured.Unstructured) error {
 	if !plain.IsTerminal(t.Err) {
-		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("nobody can be asked here: say --yes"))
+		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("there is no terminal to ask for confirmation: use --yes"))
 	}
 	for _, o := range objects {
 		fmt.Fprintln(t.Err, " ", title(o))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
@@ -31,6 +32,12 @@ func EveryDataDir(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		EveryDataDir(c)
 	}
+}
+
+// Pairs adds a flag of KEY=VALUE pairs whose help names no default, which pflag would show as [].
+func Pairs(f *pflag.FlagSet, to *map[string]string, name, usage string) {
+	f.StringToStringVar(to, name, nil, usage)
+	f.Lookup(name).DefValue = ""
 }
 
 func OutputFlag(cmd *cobra.Command, output *string) {

@@ -33,14 +33,14 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 // instead are the commands that somebody may have meant by name: kubectl's and docker's users come with their habits.
 func instead(cmd *cobra.Command, name string) []string {
 	if cmd.HasParent() {
-		return nearest(name, cmd)
+		return nearest(name, (len(name)+1)/2, cmd)
 	}
 	if of, ok := map[string]string{
-		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "kubectl describe pod",
+		"po": "kubectl get pods", "pods": "kubectl get pods", "inspect": "image inspect",
 		"rm": "kubectl delete pod", "stop": "kubectl delete pod", "kill": "kubectl delete pod", "pull": "image pull",
-		"load": "image import", "save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug",
-		"sh": "debug", "start": "server", "serve": "server", "up": "server", "join": "agent",
-		"install": "service install", "uninstall": "service remove",
+		"load": "image import", "save": "image export", "rmi": "image rm", "tag": "image tag", "prune": "image prune",
+		"login": "image login", "shell": "debug", "sh": "debug", "start": "server", "serve": "server", "up": "server",
+		"join": "agent", "install": "service install", "uninstall": "service remove",
 	}[name]; ok {
 		if found, _, err := cmd.Find(strings.Fields(of)); err == nil && found != cmd &&
 			(found.Name() == "kubectl" || !found.HasSubCommands()) {
@@ -55,13 +55,13 @@ func instead(cmd *cobra.Command, name string) []string {
 	case slices.Contains(kindWords(), strings.ToLower(name)):
 		return []string{"wherry kubectl get " + name}
 	}
-	return nearest(name, cmd, kubectl)
+	return nearest(name, (len(name)+1)/2, cmd, kubectl)
 }
 
-// nearest are the commands below several with the names that are fewest letters away from a word. Of two with one name
-// the first counts.
-func nearest(word string, cmds ...*cobra.Command) (near []string) {
-	for away := 1; away <= min(2, (len(word)+1)/2); away++ { // any two letters are two changes away from any others
+// nearest are the commands below several with the names that are fewest letters away from a word, and no more than
+// most. Of two with one name the first counts.
+func nearest(word string, most int, cmds ...*cobra.Command) (near []string) {
+	for away := 1; away <= min(2, most); away++ { // any two letters are two changes away from any others
 		seen := map[string]bool{}
 		for _, cmd := range cmds {
 			path := cmd.CommandPath()
@@ -134,11 +134,28 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) string {
 			near = append(near, "--"+f.Name)
 		}
 	})
+	if len(near) == 0 {
+		near = nearFlags(cmd, name)
+	}
 	text := "unknown flag: --" + name
 	if len(near) > 0 && len(near) <= 3 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return text
+}
+
+// nearFlags are the flags whose names are fewest letters away from a word, found as commands are.
+func nearFlags(cmd *cobra.Command, word string) (near []string) {
+	names := &cobra.Command{Use: "-"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	for _, found := range nearest(word, (len(word)+1)/3, names) {
+		near = append(near, "--"+strings.TrimPrefix(found, "- "))
+	}
+	return near
 }
 
 func invalidValue(err *pflag.InvalidValueError) string {

@@ -47,7 +47,7 @@ func parseSaid(line string) (s said, err error) {
 		return said{into: into}, nil
 	}
 	words := strings.Split(line, " ")
-	wrong := fmt.Errorf("the other side of the copy says what is not understood: %.100q", line)
+	wrong := fmt.Errorf("the other side of the copy sent something unexpected: %.100q", line)
 	if len(words) != 3 {
 		return s, wrong
 	}
@@ -79,7 +79,7 @@ func (l *Leg) Write(p []byte) (int, error) {
 		line, rest, whole := bytes.Cut(l.line, []byte("\n"))
 		if !whole {
 			if len(l.line) > maxLine {
-				return 0, fmt.Errorf("the other side of the copy says what is not understood: %.100q", l.line)
+				return 0, fmt.Errorf("the other side of the copy sent something unexpected: %.100q", l.line)
 			}
 			return len(p), nil
 		}
@@ -109,7 +109,7 @@ func (l *Leg) hear(s said) error {
 		case l.answers <- *s.answer:
 			return nil
 		default:
-			return fmt.Errorf("the other side of the copy answers what was not asked")
+			return fmt.Errorf("the other side of the copy answered a question that was not asked")
 		}
 	}
 	return l.sender.placed(s.entries, s.bytes)

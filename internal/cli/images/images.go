@@ -75,8 +75,8 @@ func newImageRemove(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rm IMAGE...",
 		Aliases: []string{"remove", "rmi"},
-		Short:   "Remove images, or one name of several",
-		Long: `Remove images. An image that has other names only loses the one that is given, also while containers use it; by its ID it is
+		Short:   "Remove images, or one of an image's names",
+		Long: `Remove images. An image that has other names only loses the one that is given, even while containers use it; given by its ID, it is
 removed with all its names.`,
 		Example: `  sudo wherry image rm example/app:1
   sudo wherry image rm 3f1a5c0e9b27              # with all its names`,

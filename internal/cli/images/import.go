@@ -28,10 +28,11 @@ func newImageImport(t cmdline.Terminal) *cobra.Command {
 		Use:     "import SOURCE...",
 		Aliases: []string{"load"},
 		Short:   "Load images from tar archives, or from Docker or containerd",
-		Long: `A source is a file: an OCI or Docker archive (from docker save or wherry image export). - reads standard input.
+		Long: `Load images into this node, so that its pods can use them. SOURCE is an OCI or Docker archive (from docker save or wherry image export);
+- reads it from standard input.
 
-Or it is docker:IMAGE or containerd:IMAGE, which read an image of this machine's Docker or containerd, without an archive in between.
-Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and CONTAINERD_ADDRESS are respected.
+With docker:IMAGE or containerd:IMAGE, an image of this machine's Docker or containerd is loaded directly, without an archive. By default
+it is taken from the containerd namespace that has it. DOCKER_HOST and CONTAINERD_ADDRESS are respected.
 
 -i names an archive, as in docker load.`,
 		Example: `  sudo wherry image import app.tar
@@ -47,7 +48,8 @@ Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and 
 		return cobra.MinimumNArgs(1)(cmd, args)
 	}
 	from := engine.Options{Getenv: os.Getenv}
-	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "archive to read, as in docker load; - for standard input")
+	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil,
+		"archive `FILE` to read, as in docker load; - for standard input")
 	cmd.Flags().StringVar(&from.Address, "address", "", "socket of the Docker or containerd to read from")
 	cmd.Flags().StringVarP(&from.Namespace, "namespace", "n", "",
 		"containerd's namespace; default: the one that has the image")

@@ -38,8 +38,8 @@ func newImageList(t cmdline.Terminal) *cobra.Command {
 
 The images built into wherry (the toolbox, and the first process of each pod) are listed only with --all.
 
---format is a Go template for each line, with docker's fields: .Repository, .Tag, .Digest, .ID and .Size. After the word table it describes
-the columns of a table. json prints these fields as a line of JSON.`,
+--format is a Go template for each line, with docker's fields: .Repository, .Tag, .Digest, .ID and .Size. After the word table it defines
+the columns of a table. json prints each image's fields as a line of JSON.`,
 		Example: `  sudo wherry image ls
   sudo wherry image ls 'registry.example.com/team/*'
   sudo wherry image ls -f dangling=true
@@ -71,7 +71,7 @@ the columns of a table. json prints these fields as a line of JSON.`,
 	fl.BoolVar(&f.whole, "no-trunc", false, "print full IDs")
 	fl.BoolVar(&f.digests, "digests", false, "also print the images' registry digests")
 	fl.StringArrayVarP(&f.filters, "filter", "f", nil,
-		"only images that match: dangling=true (without a name), dangling=false, or reference=PATTERN")
+		"only images that match `KEY=VALUE`: dangling=true (without a name), dangling=false, or reference=PATTERN")
 	_ = cmd.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"dangling=true", "dangling=false",
 		"reference="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	formatFlag(cmd, &f.format, "", "json, or a Go template for each line; see above for its fields")

@@ -22,7 +22,7 @@ func newImagePull(t cmdline.Terminal) *cobra.Command {
 		Short: "Pull images from their registries",
 		Long: `Pull images from their registries, with the node's logins (see wherry image login) or with --creds.
 
-On a terminal it shows its progress, unless -q is given. Mirrors, registries without TLS and private certificates are configured in <data-dir>/registries.`,
+On a terminal it shows progress, unless -q is given. Mirrors, registries without TLS and private certificates are configured in <data-dir>/registries.`,
 		Example: `  sudo wherry image pull busybox:1.37
   sudo wherry image pull --creds ann registry.example.com/team/app:1`,
 		Args: cobra.MinimumNArgs(1),

@@ -37,7 +37,7 @@ func newImagePrune(t cmdline.Terminal) *cobra.Command {
 		Use:   "prune",
 		Short: "Remove images that no container uses",
 		Long: `Remove the images that have no name and that no container uses, whether running or not; with --all, also those with a name.
-What pulls that failed have left for the next ones to go on from is removed, too.
+What failed pulls have left, for the next pull to continue from, is removed, too.
 
 The node does the same automatically when its disk fills up.`,
 		Example: "  sudo wherry image prune --all",

@@ -24,8 +24,8 @@ import (
 func New(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
-		Short: "Say who reaches whom",
-		Long:  "Say who reaches whom: what network policies let pass.",
+		Short: "Check which connections network policies allow",
+		Long:  "Check which connections between pods, services and addresses network policies allow.",
 		Args:  cmdline.NoSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -43,13 +43,13 @@ func newAllowed(t cmdline.Terminal) *cobra.Command {
 	f := &allowedFlags{}
 	cmd := &cobra.Command{
 		Use:   "allowed FROM TO:PORT[/PROTOCOL]",
-		Short: "Say whether network policies let a connection pass, and which",
-		Long: `Say whether network policies let a connection pass, and which of them. FROM and TO are pods, as POD, NAMESPACE/POD or pod/POD, or
-addresses; TO may also be a service, as svc/SERVICE or svc/NAMESPACE/SERVICE or by its address. PORT is a number or the name of one of its
+		Short: "Show whether network policies allow a connection, and which ones",
+		Long: `Show whether network policies allow a connection, and which of them decide. FROM and TO are pods, as POD, NAMESPACE/POD or pod/POD, or
+addresses; TO may also be a service, as svc/SERVICE or svc/NAMESPACE/SERVICE or by its address. PORT is a number or the name of one of TO's
 ports, and may be left out for a service (by name) that has only one; PROTOCOL is tcp, udp or sctp.
 
-A pod's own node always reaches it, whatever is said of its address here. Policies see the pods behind a Service, not its address: for a
-service, each of its endpoints that serve is judged, with the port that it has there.`,
+A pod's own node can always reach it, whatever is printed here for the node's address. Policies apply to the pods behind a service, not to
+its address: for a service, each of its serving endpoints is checked, with the endpoint's port.`,
 		Example: "  wherry network allowed web db:5432\n  wherry network allowed web svc/db:5432\n" +
 			"  wherry network allowed shop/web [fd00::7]:443\n" +
 			"  wherry network allowed web kube-system/resolver:dns/udp -o json",

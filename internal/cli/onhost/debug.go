@@ -123,7 +123,7 @@ func (f *Flags) run(ctx context.Context, t cmdline.Terminal, to target.Target, d
 func announce(t cmdline.Terminal, c *engines.Container) {
 	name := c.FolderName()
 	if c.Alive() {
-		fmt.Fprintf(t.Err, "%s (%s, process %d): its files are under /c/%s; nothing of it is changed\n", c.Target,
+		fmt.Fprintf(t.Err, "%s (%s, process %d): its files are under /c/%s; it is not changed\n", c.Target,
 			plain.Text(c.Name), c.PID, name)
 		return
 	}

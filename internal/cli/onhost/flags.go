@@ -33,15 +33,15 @@ type Flags struct {
 func (f *Flags) AddFlags(fl *pflag.FlagSet) {
 	f.AddAddress(fl)
 	fl.StringVar(&f.memory, "memory", "",
-		"on this machine or beside a cluster's pod: the most memory that the debugger may use, for example 512Mi; default: none on this machine, 512Mi beside a pod")
+		"on this machine or beside a cluster's pod: maximum memory for the debugger, for example 512Mi; default: no limit on this machine, 512Mi beside a pod")
 	fl.Float64Var(&f.cpus, "cpus", 0,
-		"on this machine or beside a cluster's pod: the most CPUs that the debugger may use, for example 0.5; default: no limit on this machine, 1 beside a pod")
+		"on this machine or beside a cluster's pod: maximum CPUs for the debugger, for example 0.5; default: no limit on this machine, 1 beside a pod")
 }
 
 // AddAddress adds the flag that says where an engine listens.
 func (f *Flags) AddAddress(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Address, "address", "",
-		"on this machine: the engine's socket; default: its usual places, or DOCKER_HOST and CONTAINERD_ADDRESS")
+		"on this machine: the engine's socket; default: $DOCKER_HOST or $CONTAINERD_ADDRESS, or the usual places")
 }
 
 // Quantities are the limits as they were given, for a debugger on another machine.

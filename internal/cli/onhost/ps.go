@@ -37,7 +37,7 @@ func NewPs(t cmdline.Terminal) *cobra.Command {
 		Short: "List the containers of this machine that can be debugged",
 		Long: `List the containers of this machine that can be debugged, with the names by which wherry debug, exec and cp take them.
 
-Without arguments it asks Docker, podman and containerd, as far as they are on this machine; cri, systemd and pid are asked when they are
+Without arguments it asks those of Docker, podman and containerd that are on this machine; cri, systemd and pid are asked only if they are
 named. No server is needed. Pods of a Wherry server are listed by wherry kubectl get pods.`,
 		Example: `  sudo wherry ps
   sudo wherry ps -a docker                  # with those that have exited: their last files can be looked at
@@ -50,7 +50,7 @@ named. No server is needed. Pods of a Wherry server are listed by wherry kubectl
 		},
 	}
 	f.AddAddress(cmd.Flags())
-	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also those that do not run")
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also list those that are not running")
 	cmd.Flags().BoolVar(&f.sessions, "sessions", false, "list the debug sessions of this machine instead")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output format: json, yaml or name")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml", "name"},

@@ -27,7 +27,7 @@ func (r *Runner) check(objects []manifest.Object) error {
 		return errors.Join(errs...)
 	}
 	if !slices.ContainsFunc(objects, func(o manifest.Object) bool { return isPod(o.Object) || isWorkload(o.Object) }) {
-		return errors.New("there is no pod in the manifest, nor anything that makes pods; use wherry kubectl apply for other objects")
+		return errors.New("there is no pod in the manifest, nor anything that creates pods; use wherry kubectl apply for other objects")
 	}
 	return nil
 }

@@ -51,16 +51,18 @@ deployment/NAME and the like in place of POD mean its newest running pod (NAMESP
 or, for a container of this machine, docker:NAME:PATH and so on (see wherry debug --help).
 
 The container needs no tar and no shell, and need not be running: the command uses the filesystem of its last run, including volumes.
-If the destination is an existing folder, files are copied into it; otherwise the destination is the name of the copy. FOLDER/. is what
-is in a folder, without the folder. The last part of
-a path in a pod may be a pattern (*.log); several matches, like several sources, need an existing folder. With - as the destination, a
-tar archive is written to standard output; with - as the source, one is read from standard input and unpacked into an existing folder.
+If the destination is an existing folder, files are copied into it; otherwise the destination is the name of the copy. FOLDER/. means
+the contents of a folder, without the folder itself. The last part of a path in a pod may be a pattern (*.log); several matches, like several
+sources, need an existing folder. With - as the destination, a tar archive is written to standard output; with - as the source, one is read
+from standard input and unpacked into an existing folder.
 
 Modes, times and links are preserved; files are owned by you on this machine and by root in the container. Existing files are replaced
-once the copy is complete: an interrupted copy leaves them as they were. Where the connection is lost, a copy goes on by itself from
-where it was, as soon as the server is there again; what had come is not sent twice, and its checksum is compared. If the server stays away
-for a minute, the command says how far it was; into a pod the same command goes on from there within ten minutes. Symbolic links are not followed out of the container. What a
-container has from the kernel, /dev, /proc and /sys, cannot be copied from or to, and a file does not replace a device, pipe or socket.`,
+once the copy is complete: an interrupted copy leaves them as they were. If the connection is lost, the copy continues by itself from
+where it was, as soon as the server is back; what had arrived is not sent twice, and its checksum is compared. If the server stays away for a
+minute, the command says how far it got; the same command continues a copy into a pod from there, within ten minutes.
+
+Symbolic links are not followed out of the container. /dev, /proc and /sys, which a container has from the kernel, cannot be copied from or
+to, and a file never replaces a device, pipe or socket.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
   wherry cp ./fixed.conf web:/etc/app/app.conf

@@ -52,7 +52,7 @@ func TestGivenUp(t *testing.T) {
 		err := cp("/tmp")
 		if err == nil || !strings.Contains(err.Error(), "the copy was cut after 0.0 of 0.0 MiB") ||
 			!strings.Contains(err.Error(),
-				"connection refused\nwhen the server is back the same command goes on from there, within 10m0s") {
+				"connection refused\nwhen the server is back, run the same command again; within 10m0s it continues from there") {
 			t.Errorf("it was given up with: %v", err)
 		}
 		dead = false
@@ -110,7 +110,7 @@ func TestGivenUpUnderANewName(t *testing.T) {
 					cmdline.Terminal{Out: io.Discard, Err: io.Discard}, o, place{path: data},
 					place{pod: "web", path: "/srv/new"})
 			}
-			if err := cp(); err == nil || !strings.Contains(err.Error(), "goes on from there") {
+			if err := cp(); err == nil || !strings.Contains(err.Error(), "continues from there") {
 				t.Errorf("it was given up with: %v", err)
 			}
 			dead = false

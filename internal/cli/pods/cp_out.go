@@ -43,7 +43,7 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from pla
 		return err
 	}
 	defer u.Close()
-	next := "files that have come whole are in place, and nothing is left of others: the same command begins anew when the server is back"
+	next := "files that were copied whole are in place, and nothing is left of the others: run the same command again when the server is back; it starts over"
 	if err := goesOn(u, next); ctx.Err() == nil || !u.Whole() {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestPersist(t *testing.T) {
 		"well":                  {[]error{nil}, 1, ""},
 		"the server comes back": {[]error{errLine, refused, away, io.EOF, nil}, 5, ""},
 		"it never does": {[]error{errLine, refused}, 0,
-			"the copy was cut after 2 of 4 MiB, and could not reconnect within 1m0s: dial: connection refused\nit begins anew"},
+			"the copy was cut after 2 of 4 MiB, and could not reconnect within 1m0s: dial: connection refused\nit starts over"},
 		"the pod is gone": {[]error{errLine, apierrors.NewNotFound(schemaPods, "web")}, 2,
 			`the copy was cut after 2 of 4 MiB, and cannot go on: pods "web" not found`},
 		"its agent comes back later":   {[]error{errLine, notYet{apierrors.NewNotFound(schemaPods, "web")}, nil}, 3, ""},
@@ -57,7 +57,7 @@ func TestPersist(t *testing.T) {
 				defer u.Close()
 				tries, began := 0, time.Now()
 				way := course{reached: func() string { return u.Reached().String() },
-					amount: func() string { return "2 of 4 MiB" }, next: "it begins anew"}
+					amount: func() string { return "2 of 4 MiB" }, next: "it starts over"}
 				err := way.persist(t.Context(), io.Discard,
 					func(after string) error {
 						if (after != "") != (tries > 0) {

@@ -56,11 +56,11 @@ func (c course) persist(ctx context.Context, relayed io.Writer, once func(after 
 		case !passes(err):
 			return err
 		case cut == nil && now == "":
-			return worded(err, "the copy was cut before anything of it had come")
+			return worded(err, "the copy was cut before anything had arrived")
 		case cut == nil || now != after: // it has come further
 			had = c.amount()
 			fmt.Fprintf(relayed,
-				"the connection was lost after %s: the copy goes on from where it was, if the server is back within %s\n", had, cutPatience)
+				"the connection was lost after %s: the copy continues from where it was, if the server is back within %s\n", had, cutPatience)
 			after, cut, pause, until = now, err, cutPause, time.Now().Add(cutPatience)
 		case time.Now().After(until):
 			return gaveUp{worded(err, fmt.Sprintf("the copy was cut after %s, and could not reconnect within %s", had,

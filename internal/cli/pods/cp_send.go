@@ -62,9 +62,10 @@ func (f *cpFlags) send(ctx context.Context, t cmdline.Terminal, o other, relayed
 		}
 	}
 	way := course{reached: c.sender.Reached, amount: m.text,
-		next: "when the server is back the same command begins anew"}
+		next: "when the server is back, run the same command again; it starts over"}
 	if c.given.keep(c.goes, time.Now()) == nil {
-		way.next = fmt.Sprintf("when the server is back the same command goes on from there, within %s", keptFor)
+		way.next = fmt.Sprintf("when the server is back, run the same command again; within %s it continues from there",
+			keptFor)
 	}
 	err := way.persist(ctx, relayed, func(after string) error { return c.leg(ctx, after != "") })
 	if _, is := errors.AsType[gaveUp](err); is {

@@ -89,7 +89,7 @@ func TestSendAfterACut(t *testing.T) {
 			if got := strings.Join(paths, " "); err != nil || got != want || len(tokens) != 1 || lives != 3 {
 				t.Errorf("%v: by %s, want %s; %d tokens, asked %d times", err, got, want, len(tokens), lives)
 			}
-			if n := strings.Count(errs.String(), "the copy goes on from where it was"); n != 1 {
+			if n := strings.Count(errs.String(), "the copy continues from where it was"); n != 1 {
 				t.Errorf("told %d times: %q", n, &errs)
 			}
 		})

@@ -52,12 +52,12 @@ Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD reattaches to i
 command waits. With an image or a command, -c names a new one. Every run is recorded: wherry debug history. Use -p for a pod that has the same name as one of the commands below.
 With node/NAME instead of a pod, the shell is on the node itself, with the node's files under /host.
 
-On a cluster that is not Wherry's the debugger is beside the pod, which is not changed, where wherry cluster install has been run; the
-files of its target are under /c/NAME there too. Elsewhere it is done as kubectl debug does it, which is said.
+On a cluster that is not Wherry's, if wherry cluster install has been run there, the debugger runs beside the pod, which is not changed; the
+files of its target are under /c/NAME there, too. Otherwise the command works like kubectl debug, and says so.
 
-A target of this machine (docker: and so on) needs root and no server. The shell joins its namespaces; its files, with its volumes, are
-under /c/NAME, read-only without --writable, and under /c/.wherry/NAME what is known of it, also when it has exited. The container is
-not changed, and when the session ends nothing of it is left.
+A target of this machine (docker: and so on) needs root and no server. The shell joins its namespaces; its files, including volumes,
+are under /c/NAME, read-only without --writable, and what is known of it is under /c/.wherry/NAME, even after it has exited. The container
+is not changed, and the session leaves nothing behind.
 
 The exit code is the command's; 125 if the session failed, 126 or 127 if the command could not be run or was not found, 1 if the server
 refused.`

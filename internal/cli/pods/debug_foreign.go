@@ -25,7 +25,7 @@ func (f *debugFlags) asKubectl(ctx context.Context, t cmdline.Terminal, kubectl 
 	toolbox := f.Image == "" || podspec.IsToolbox(f.Image)
 	switch {
 	case toolbox && !f.onOurNode(ctx, pod):
-		return fmt.Errorf("%w\nthe built-in toolbox is on Wherry's nodes only: name an image with -m, for example -m busybox:1.37, and it is done as kubectl debug does it",
+		return fmt.Errorf("%w\nonly Wherry's nodes have the built-in toolbox: name an image with -m, for example -m busybox:1.37, to debug as kubectl debug does",
 			why)
 	case f.User != "" || f.TTL != 0 || f.Remove:
 		return cmdline.ExitWith(cmdline.ExitUsage,
@@ -36,7 +36,7 @@ func (f *debugFlags) asKubectl(ctx context.Context, t cmdline.Terminal, kubectl 
 	}
 	if !f.Quiet { // in scripts too: the pod keeps what is added
 		fmt.Fprintln(t.Err,
-			fallback(why)+": this is done as kubectl debug does it, by an ephemeral container that stays in the pod")
+			fallback(why)+": debugging as kubectl debug does, with an ephemeral container that stays in the pod")
 	}
 	return cmdline.ExitWith(kubectl(f.kubectlArgs(pod, command)...), nil)
 }

@@ -156,7 +156,7 @@ func (w *podWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 func newDebugStop(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop POD NAME...",
-		Short: "Stop running debug containers of a pod, or debug sessions of a target of this machine",
+		Short: "Stop running debug containers of a pod, or debug sessions of a container of this machine",
 		Long: `Stop running debug containers of a pod, whose records are kept; or, with docker:NAME or another target of this machine instead of
 POD and NAME, all of its debug sessions, which wherry ps --sessions lists.`,
 		Example: `  wherry debug stop web debug

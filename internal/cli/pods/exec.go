@@ -41,18 +41,19 @@ inside the pod, which is removed when the command ends.
 With --image the filesystem of every container in the pod, running or dead, is under /c/NAME, including volumes. It is read-only unless
 --writable is given. The command shares the pod's network; with -c it sees the processes of that container. The default command is the
 image's own. The pod's images need nothing special for this, and nothing is left behind. A pull that takes more than a second is shown on
-standard error, with its progress on a terminal of the server's machine.
+standard error, with progress if this is a terminal on the server's machine.
 
-TARGET is a pod, or deployment/NAME and the like for its newest running pod, or with --image a container of this machine, docker:web for example: see wherry debug --help.
+TARGET is a pod, or deployment/NAME and the like for its newest running pod, or, with --image, a container of this machine, for example
+docker:web: see wherry debug --help.
 
 The exit code is the command's; 126 or 127 if it could not be run or was not found, 125 if the session failed, 1 if the server refused.`,
 		Example: `  wherry exec web -- cat /etc/hosts
   wherry exec -it web -m wherry.dev/toolbox                      # a shell; the files of every container are under /c
   wherry exec web -m wherry.dev/toolbox -- ls -l /c/app/etc
   wherry exec web -m wherry.dev/toolbox -c app -- ps
-  wherry exec deployment/web -m audit:1                          # in the newest running pod of a Deployment
-  sudo wherry exec docker:web -m audit:1                         # beside a container of Docker
-  for p in $(kubectl get pods -o name); do wherry exec $p -m audit:1 || echo "$p: failed"; done`,
+  wherry exec deployment/web -m busybox:1.37 -- ls /c            # in the newest running pod of a Deployment
+  sudo wherry exec docker:web -m wherry.dev/toolbox -- ls /c     # beside a container of Docker
+  for p in $(kubectl get pods -o name); do wherry exec $p -m wherry.dev/toolbox -- ls /c || echo "$p: failed"; done`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pod, command, err := podAndCommand(cmd, "", args)

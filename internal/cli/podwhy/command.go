@@ -38,19 +38,19 @@ func New(t cmdline.Terminal) *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "why POD",
-		Short: "Say what is wrong with a pod, from what facts, and what to try",
-		Long: `Say in plain words what is wrong with a pod and what to try: exit codes and signals, want of memory, probes with their last answer,
-images with the registry's words, scheduling with the numbers, volumes, missing ConfigMaps, Secrets and keys, names and connections that
-lead nowhere, the last lines of the log that matters, and what changed before. Each fact comes with where it is from.
+		Short: "Explain what is wrong with a pod, on what evidence, and what to try",
+		Long: `Say in plain words what is wrong with a pod and what to try: exit codes and signals, lack of memory, probes with their last answer,
+image pulls with the registry's error, scheduling with the numbers, volumes, missing ConfigMaps, Secrets and keys, names and connections
+that lead nowhere, the last lines of the relevant log, and what changed before. Each fact comes with its source.
 
-It works with any Kubernetes cluster and changes nothing. Which names a pod has asked for is known to Wherry's nodes only. What you have no
-right to look at is left out, and the right is named.
+It works with any Kubernetes cluster and changes nothing. Only Wherry's nodes know which names a pod has looked up. What you have no
+permission to see is left out, and the missing permission is named.
 
 With a container of this machine instead of a pod (docker:NAME, podman:NAME and so on, see wherry debug --help) it says what its engine knows;
-that needs root and no server.
+that needs root, but no server.
 
 POD is the name of a pod; pod/NAME, deployment/NAME and the like work too. With the name of a Deployment, StatefulSet, DaemonSet,
-ReplicaSet or Job the answer is about the one of its pods that is worst off, or why there is none.
+ReplicaSet or Job the answer is about whichever of its pods is worst off, or why there is none.
 
 Exit codes: 0 answered, whatever the answer; 1 no answer; 2 incorrect usage; with --exit-code 3 if something is wrong.`,
 		Example: `  wherry why web-5d8f7c9b6-x2x7k

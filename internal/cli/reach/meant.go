@@ -136,9 +136,9 @@ func choose(o owner, pods []corev1.Pod) (pod, note string, err error) {
 	}
 	switch {
 	case run == 0:
-		note = fmt.Sprintf("the newest of its %d, of which none runs", len(pods))
+		note = fmt.Sprintf("the newest of its %d, none of which is running", len(pods))
 		if len(pods) == 1 {
-			note = "its only one, which does not run"
+			note = "its only one, which is not running"
 		}
 	case run == 1:
 		note = "the only one that runs"

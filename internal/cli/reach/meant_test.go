@@ -41,8 +41,8 @@ func TestChoose(t *testing.T) {
 		note  string
 	}{
 		{web, pods, "new", "deployment/web: pod new, the newest of 3 that run"},
-		{web, pods[2:3], "newest", "deployment/web: pod newest, its only one, which does not run"},
-		{web, []corev1.Pod{pods[7], pods[2]}, "newest", "deployment/web: pod newest, the newest of its 2, of which none runs"},
+		{web, pods[2:3], "newest", "deployment/web: pod newest, its only one, which is not running"},
+		{web, []corev1.Pod{pods[7], pods[2]}, "newest", "deployment/web: pod newest, the newest of its 2, none of which is running"},
 		{web, pods[3:4], "unready", "deployment/web: pod unready, the only one that runs"},
 		{web, pods[4:6], "deployment/web has no pods", ""},
 		{owner{kind: "service", name: "web"}, pods, "copy", "service/web: pod copy, the newest of 5 that run"},

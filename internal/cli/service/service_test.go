@@ -161,26 +161,26 @@ func TestScriptRuns(t *testing.T) {
 		}
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	if out, code := call("status"); code != 3 || !strings.Contains(out, "does not run") {
+	if out, code := call("status"); code != 3 || !strings.Contains(out, "is not running") {
 		t.Errorf("before: %d %s", code, out)
 	}
-	if out, code := call("start"); code != 0 || !strings.Contains(out, "w is started") {
+	if out, code := call("start"); code != 0 || !strings.Contains(out, "w started") {
 		t.Fatalf("start: %d %s", code, out)
 	}
 	// Until the program has begun, what stands for it has another command line. Reading waits for who writes.
 	if said, err := os.ReadFile(begun); err != nil || string(said) != "server --v it's\n" {
 		t.Fatalf("it was given %q, %v", said, err)
 	}
-	if out, code := call("status"); code != 0 || !strings.Contains(out, "w runs") {
+	if out, code := call("status"); code != 0 || !strings.Contains(out, "w is running") {
 		t.Errorf("status: %d %s", code, out)
 	}
-	if out, code := call("start"); code != 0 || !strings.Contains(out, "w runs already") {
+	if out, code := call("start"); code != 0 || !strings.Contains(out, "w is already running") {
 		t.Errorf("start again: %d %s", code, out)
 	}
-	if out, code := call("stop"); code != 0 || !strings.Contains(out, "w is stopped; its pods run on") {
+	if out, code := call("stop"); code != 0 || !strings.Contains(out, "w stopped; its pods keep running") {
 		t.Errorf("stop: %d %s", code, out)
 	}
-	if out, code := call("stop"); code != 0 || !strings.Contains(out, "does not run") {
+	if out, code := call("stop"); code != 0 || !strings.Contains(out, "is not running") {
 		t.Errorf("stop again: %d %s", code, out)
 	}
 	if out, code := call("x"); code != 2 || !strings.Contains(out, "usage") {

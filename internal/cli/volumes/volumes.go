@@ -24,7 +24,7 @@ func New(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "volume", Aliases: []string{"volumes"},
 		Short: "Show persistent volumes",
-		Long:  "Show persistent volumes: which claim has which, who uses it, how full it is.",
+		Long:  "Show persistent volumes: which claims they belong to, which pods use them, and how full they are.",
 		Args:  cmdline.NoSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -43,12 +43,12 @@ func newList(t cmdline.Terminal) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
-		Short: "List claims with their volumes and what is used of them",
-		Long: `List the claims of a namespace with the volumes they are bound to: size, use, class, the pods that have them, and where the
+		Short: "List claims with their volumes and how full they are",
+		Long: `List the claims of a namespace with the volumes they are bound to: size, use, class, the pods that use them, and where the
 data is. With -A, those of all namespaces and volumes without a claim.
 
-USED is what the file system counts, which needs a pod that has the volume mounted. Where the file system has no project quotas, it is
-that of the whole file system, and so is the number behind the slash.`,
+USED is what the file system reports, which needs a pod that has the volume mounted. If the file system has no project quotas, USED and the
+size after the slash are those of the whole file system.`,
 		Example: "  wherry volume ls\n  wherry volume ls -A\n  wherry volume ls -A -o json | jq '.[] | select(.status != \"Bound\")'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,7 +72,8 @@ that of the whole file system, and so is the number behind the slash.`,
 		},
 	}
 	f.AddTo(cmd)
-	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces, and volumes without a claim")
+	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false,
+		"list claims of all namespaces, and volumes without a claim")
 	cmdline.OutputFlag(cmd, &f.output)
 	return cmd
 }

@@ -40,7 +40,7 @@ func upstream(what string, err error) error {
 	case apierrors.IsNotFound(err):
 		return err
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return apierrors.NewInternalError(fmt.Errorf("the API of debugging may not %s; install it anew: %w", what, err))
+		return apierrors.NewInternalError(fmt.Errorf("the debugging API may not %s; install it again: %w", what, err))
 	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("the API of debugging cannot %s: %v", what, err))
 }

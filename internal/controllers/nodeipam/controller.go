@@ -167,7 +167,7 @@ func (c *Controller) tellMismatch(n *corev1.Node, node Node) {
 		slices.Equal(node.Networks, c.config.OwnNetworks) {
 		return
 	}
-	text := fmt.Sprintf("pods here have the network %s, other nodes know it by %s and do not reach them: start the server with --pod-cidr %s, or delete this node's object, which is made anew (kubectl delete node %s)",
+	text := fmt.Sprintf("pods here have the network %s, other nodes know it by %s and do not reach them: start the server with --pod-cidr %s, or delete this node's object, which is then created again (kubectl delete node %s)",
 		Join(c.config.OwnNetworks), Join(node.Networks), Join(node.Networks), n.Name)
 	if c.shown[n.UID] != text {
 		c.log.Warn(text)

@@ -30,7 +30,7 @@ type Crashes struct {
 func CatchCrashes() *Crashes {
 	c := &Crashes{guards: map[*guard]bool{}, counted: metrics.NewCounterVec(&metrics.CounterOpts{
 		Namespace: "wherry", Subsystem: "controller", Name: "panics_total",
-		Help:           "Panics of controllers, after each of which the controller was made anew.",
+		Help:           "Panics of controllers, each of which was restarted afterwards.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"controller"})}
 	_ = legacyregistry.Register(c.counted) // there is one already only if this was called twice

@@ -151,7 +151,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 // deadRefusal is the error for a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
 	return markDead(permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
-		"nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name))
+		"nothing is running in pod %s any more, so a debug container would find nothing to inspect", pod.Name))
 }
 
 // markDead gives a refusal the mark by which such a client knows it.

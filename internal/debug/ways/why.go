@@ -28,10 +28,10 @@ func WhyEnded(pod *corev1.Pod, name string) string {
 		if by := podspec.DebugRunsOf(pod)[name].StoppedBy; by != "" {
 			return fmt.Sprintf("%s stopped debug container %s", by, name)
 		}
-		return fmt.Sprintf("the time limit of debug container %s was over", name)
+		return fmt.Sprintf("debug container %s reached its time limit", name)
 	}
 	if end.Reason == "OOMKilled" {
-		return fmt.Sprintf("debug container %s was ended for want of memory (OOMKilled)", name)
+		return fmt.Sprintf("debug container %s was killed because it ran out of memory (OOMKilled)", name)
 	}
 	return targetEnded(pod, name, end)
 }

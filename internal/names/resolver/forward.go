@@ -302,7 +302,7 @@ func (f *forwarder) probed(name string) bool {
 	}
 	if !f.loops[r] {
 		f.loops[r] = true
-		f.state.trouble(fmt.Sprintf("the resolver %s, of %s, asks this cluster's own resolver: it is not asked any more, since questions would go round for ever; have it ask the network's resolvers",
+		f.state.trouble(fmt.Sprintf("the resolver %s, of %s, asks this cluster's own resolver: it is no longer asked, since queries would loop forever; have it ask the network's resolvers",
 			r.Addr(), f.read.file))
 	}
 	return true

@@ -259,7 +259,7 @@ func TestLoop(t *testing.T) {
 	if got := says(w.ask(t, "udp", "www.example.", dnsmessage.TypeA)); got != "SERVFAIL" {
 		t.Error(got)
 	}
-	if text := <-troubles; !strings.Contains(text, "the resolver 127.0.0.1") || !strings.Contains(text, "round for ever") {
+	if text := <-troubles; !strings.Contains(text, "the resolver 127.0.0.1") || !strings.Contains(text, "loop forever") {
 		t.Error(text)
 	}
 	before := rounds.Load()

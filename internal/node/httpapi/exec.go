@@ -81,7 +81,7 @@ func (e *execIn) process(ctx context.Context, in io.Reader, out, errOut io.Write
 	case errors.Is(context.Cause(ctx), errLost):
 		return nil // nobody is there to read it
 	case ctx.Err() != nil:
-		return errors.New("the node's agent is stopping; the command goes on, without this client")
+		return errors.New("the node's agent is stopping; the command keeps running, without this client")
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func (f fault) connection(e *Error) bool {
 		e.Message = fmt.Sprintf("%s broke the connection off while image %s was pulled: the next pull fetches what is missing; if it happens again, check the registry and the network", f.from, f.ref.Given)
 		e.Err = errors.Join(errNetwork, f.err)
 	case f.has("unexpected commit digest"):
-		e.Message = fmt.Sprintf("what %s sent for image %s is not what its digest says: it, or what is between, damages layers; push the image anew (%s)",
+		e.Message = fmt.Sprintf("what %s sent for image %s does not match its digest: the registry, or something in between, damages layers; push the image again (%s)",
 			f.from, f.ref.Given, tail(f.text, "unexpected commit digest"))
 	case f.has("connection refused", "no such host", "i/o timeout", "no route to host", "network is unreachable",
 		"connection reset", "tls handshake timeout", "temporary failure in name resolution", "server misbehaving",

@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 		"disk full":       {codes.Unknown, `failed to extract layer: write /var/x: no space left on device`, false, ErrImagePull, "no space left on the node for image r.example/x:v1"},
 		"platform":        {codes.NotFound, `no match for platform in manifest: not found`, false, ErrImagePull, "image r.example/x:v1 has no variant for this node's platform linux/"},
 		"cut off":         {codes.Unknown, pre + `short read: expected 64901120 bytes but got 48675840: unexpected EOF`, false, ErrImagePull, "registry r.example broke the connection off while image r.example/x:v1 was pulled: the next pull fetches what is missing"},
-		"damaged":         {codes.FailedPrecondition, pre + `unexpected commit digest sha256:12, expected sha256:34: failed precondition`, false, ErrImagePull, "what registry r.example sent for image r.example/x:v1 is not what its digest says"},
+		"damaged":         {codes.FailedPrecondition, pre + `unexpected commit digest sha256:12, expected sha256:34: failed precondition`, false, ErrImagePull, "what registry r.example sent for image r.example/x:v1 does not match its digest"},
 		"limit":           {codes.Unknown, pre + `429 Too Many Requests`, false, ErrImagePull, "takes no more pulls for now"},
 		"5xx":             {codes.Unknown, pre + `unexpected status from HEAD request to https://r: 503 Service Unavailable`, false, ErrImagePull, "has trouble of its own: unexpected status from HEAD"},
 		"runtime is away": {codes.Unavailable, `error reading from server: EOF`, false, ErrImagePull, "the container runtime does not answer"},

@@ -152,9 +152,9 @@ func (a *attempt) present(ctx context.Context) (id string, err error) {
 func absent(image string, ref imagename.Reference) string {
 	switch {
 	case podspec.IsToolbox(image):
-		return fmt.Sprintf("Container image %q is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image", image)
+		return fmt.Sprintf("Container image %q is not on this node: it is built into wherry, which can load it only into containerd (its own, or that of --container-runtime-endpoint); use another image", image)
 	case ref.Own():
-		return fmt.Sprintf("Container image %q is not here: %s", image, imagename.NotPulled(image))
+		return fmt.Sprintf("Container image %q is not on this node: %s", image, imagename.NotPulled(image))
 	case imagename.IsID(image):
 		return fmt.Sprintf("Container image %q is an image id, and no such image is here: ids are not pulled; name the image as registry/name:tag", image)
 	}

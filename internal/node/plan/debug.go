@@ -42,9 +42,9 @@ func (v *view) wantRun(m *member, target string, want podspec.DebugRun) {
 	}
 	m.next = m.run
 	if v.overdue(m) {
-		why := "its time was over at %s, before it started"
+		why := "it was stopped at %s, before it had started"
 		if want.TTL != nil { // which counts from its start
-			why = "it could not start by %s, and does not start any more"
+			why = "it could not start by %s, and will not be started now"
 		}
 		m.exit = &exit{code: stoppedCode, finished: m.stopAt, attempt: m.run, skipped: true, reason: "Stopped",
 			message: fmt.Sprintf(why, clock(m.stopAt))}
@@ -70,9 +70,9 @@ func (v *view) debugOnce(m *member) {
 	case m.live() && m.newest.Lost:
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now})
 	case m.live() && v.overdue(m):
-		v.why(name, "stops because its time was over at %s", clock(m.stopAt))
+		v.why(name, "stops because its time was up at %s", clock(m.stopAt))
 		v.tell(Event{Reason: "Killing", Message: fmt.Sprintf(
-			"Stopping container %s: its time was over at %s, as `wherry debug stop` or --ttl has it", name,
+			"Stopping container %s: its time was up at %s, as set by `wherry debug stop` or --ttl", name,
 			clock(m.stopAt))})
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now.Add(debugGrace)})
 	case m.live():

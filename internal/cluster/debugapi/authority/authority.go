@@ -67,7 +67,7 @@ func load(ctx context.Context, client kubernetes.Interface, namespace, name stri
 	for {
 		secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("it is not there: install anew (wherry cluster manifest): %w", err)
+			return nil, fmt.Errorf("it does not exist: install it again (wherry cluster manifest): %w", err)
 		}
 		if err != nil {
 			return nil, err

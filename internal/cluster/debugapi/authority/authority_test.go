@@ -119,7 +119,7 @@ func TestLoadRefuses(t *testing.T) {
 		{secretOf(map[string][]byte{keyKey: key}), "only one of"},
 		{secretOf(map[string][]byte{keyCert: other, keyKey: key}), "does not belong"},
 		{secretOf(map[string][]byte{keyCert: []byte("x"), keyKey: key}), "no PEM certificate"},
-		{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "ns"}}, "install anew"},
+		{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "ns"}}, "install it again"},
 	} {
 		client := fake.NewClientset(c.secret)
 		_, err := Load(t.Context(), client, "ns", "ca", nil, slog.New(slog.DiscardHandler))
