@@ -93,8 +93,8 @@ func (t *table) row(line string, page int64) {
 	t.processes = slices.Insert(t.processes, at, p)
 }
 
-// whose reads the line about who was killed: ...,task_memcg=GROUP,task=NAME,pid=N,uid=N. The name is what a process calls
-// itself, and may have all of that in it but its end.
+// whose reads the line about who was killed: ...,task_memcg=GROUP,task=NAME,pid=N,uid=N. The name is what a process
+// calls itself, and may have all of that in it but its end.
 func whose(line string) (group, name string, pid int, ok bool) {
 	line, _, _ = cutLast(","+strings.TrimPrefix(line, "oom-kill:"), ",uid=")
 	line, number, _ := cutLast(line, ",pid=")

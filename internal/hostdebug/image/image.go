@@ -177,8 +177,8 @@ func configOf(c *v1.Config, read func(string) ([]byte, error)) (ocispec.Image, e
 // mostList bounds the image's lists of users and of groups, which are kept in memory.
 const mostList = 4 << 20
 
-// listOf reads one of those lists. It is whatever the image has made of that name: of a fifo the end would be waited for,
-// of a device there may be none, and opening one may do something to the machine.
+// listOf reads one of those lists. It is whatever the image has made of that name: of a fifo the end would be waited
+// for, of a device there may be none, and opening one may do something to the machine.
 func listOf(dir, file string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
