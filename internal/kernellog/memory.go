@@ -36,12 +36,13 @@ func OutOfMemory(messages []Message, page int64) (kills []Kill) {
 		case t.open && strings.HasPrefix(m.Text, "["):
 			t.row(m.Text, page)
 		case strings.HasPrefix(m.Text, "oom-kill:"):
-			k := Kill{At: m.At, Group: field(m.Text, "task_memcg="), Processes: t.processes}
-			pid, err := strconv.Atoi(field(m.Text, "pid="))
-			if k.Group == "" || err != nil {
+			k := Kill{At: m.At, Processes: t.processes}
+			var pid int
+			var ok bool
+			if k.Group, k.Killed.Name, pid, ok = whose(m.Text); !ok {
 				continue
 			}
-			k.Killed = Process{PID: pid, Name: field(m.Text, "task=")}
+			k.Killed.PID = pid
 			if i := slices.IndexFunc(k.Processes, func(p Process) bool { return p.PID == pid }); i >= 0 {
 				k.Killed = k.Processes[i]
 			}
@@ -92,12 +93,21 @@ func (t *table) row(line string, page int64) {
 	t.processes = slices.Insert(t.processes, at, p)
 }
 
-// field is what follows a key of a line of keys and values that commas divide.
-func field(text, key string) string {
-	for part := range strings.SplitSeq(strings.TrimPrefix(text, "oom-kill:"), ",") {
-		if value, is := strings.CutPrefix(part, key); is {
-			return value
-		}
+// whose reads the line about who was killed: ...,task_memcg=GROUP,task=NAME,pid=N,uid=N. The name is what a process
+// calls itself, and may have all of that in it but its end.
+func whose(line string) (group, name string, pid int, ok bool) {
+	line, _, _ = cutLast(","+strings.TrimPrefix(line, "oom-kill:"), ",uid=")
+	line, number, _ := cutLast(line, ",pid=")
+	_, line, _ = strings.Cut(line, ",task_memcg=")
+	group, name, named := strings.Cut(line, ",task=")
+	pid, err := strconv.Atoi(number)
+	return group, name, pid, named && group != "" && err == nil
+}
+
+// cutLast is strings.Cut, at the last of what divides.
+func cutLast(text, at string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, at); i >= 0 {
+		return text[:i], text[i+len(at):], true
 	}
-	return ""
+	return text, "", false
 }

@@ -65,14 +65,7 @@ func (i *Image) Unpack(ctx context.Context, dir string) (ocispec.Image, error) {
 	if err != nil {
 		return ocispec.Image{}, fmt.Errorf("image %s: %w", i.Ref, err)
 	}
-	return configOf(&config.Config, func(file string) ([]byte, error) {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		return root.ReadFile(file)
-	})
+	return configOf(&config.Config, func(file string) ([]byte, error) { return listOf(dir, file) })
 }
 
 // get is the image, and what is to be done when it has been read.
@@ -181,6 +174,30 @@ func configOf(c *v1.Config, read func(string) ([]byte, error)) (ocispec.Image, e
 	return img, nil
 }
 
+// mostList bounds the image's lists of users and of groups, which are kept in memory.
+const mostList = 4 << 20
+
+// listOf reads one of those lists. It is whatever the image has made of that name: of a fifo the end would be waited
+// for, of a device there may be none, and opening one may do something to the machine.
+func listOf(dir, file string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file there", file)
+	}
+	if info.Size() > mostList {
+		return nil, fmt.Errorf("%s has more than %d MiB there", file, mostList>>20)
+	}
+	return root.ReadFile(file)
+}
+
 // idsOf finds the numbers of a user and a group, by the image's own files where they are names.
 func idsOf(user, group string, read func(string) ([]byte, error)) (uid, gid uint32, err error) {
 	if user != "" {
@@ -222,7 +239,7 @@ func idsOf(user, group string, read func(string) ([]byte, error)) (uid, gid uint
 // entry is the line of a file like /etc/passwd whose field has a value, in at least so many fields; nil without one.
 func entry(text string, field int, value string, least int) []string {
 	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSpace(line), ":")
+		f := strings.SplitN(strings.TrimSpace(line), ":", least+1) // a line may be nothing but colons
 		if len(f) >= least && f[field] == value {
 			return f
 		}

@@ -73,7 +73,11 @@ func (t *tracer) arguments(pid int, name string, args [6]uint64, result int64) s
 		case 'r':
 			out = append(out, map[bool]string{true: t.text(pid, v, result), false: fmt.Sprintf("%#x", v)}[result >= 0])
 		case 'a':
-			out = append(out, address(memory(pid, v, int(min(args[i+1], 128)))))
+			if b := memory(pid, v, int(min(args[i+1], 128))); len(b) >= 2 {
+				out = append(out, address(b))
+			} else {
+				out = append(out, pointer(v))
+			}
 		case 'v':
 			out = append(out, t.list(pid, v))
 		default:
@@ -98,16 +102,21 @@ func memory(pid int, addr uint64, n int) []byte {
 	return buf[:got]
 }
 
-// path reads a text that ends with a zero byte; page by page, as the next page may not be there.
-func (t *tracer) path(pid int, addr uint64) string {
+// pointer is an address at which there is nothing to be read.
+func pointer(addr uint64) string {
 	if addr == 0 {
 		return "NULL"
 	}
+	return fmt.Sprintf("%#x", addr)
+}
+
+// path reads a text that ends with a zero byte; page by page, as the next page may not be there.
+func (t *tracer) path(pid int, addr uint64) string {
 	var text []byte
 	for at := addr; len(text) < unix.PathMax; {
 		part := memory(pid, at, int(4096-at%4096))
 		if len(part) == 0 {
-			return fmt.Sprintf("%#x", addr)
+			return pointer(addr)
 		}
 		for i, ch := range part {
 			if ch == 0 {
@@ -137,7 +146,13 @@ func (t *tracer) list(pid int, addr uint64) string {
 	var out []string
 	for i := range uint64(20) {
 		p := memory(pid, addr+8*i, 8)
-		if len(p) < 8 || binary.NativeEndian.Uint64(p) == 0 {
+		if len(p) < 8 && i == 0 {
+			return pointer(addr)
+		}
+		if len(p) < 8 {
+			break // it has no end that can be read
+		}
+		if binary.NativeEndian.Uint64(p) == 0 {
 			return "[" + strings.Join(out, ", ") + "]"
 		}
 		out = append(out, t.path(pid, binary.NativeEndian.Uint64(p)))
@@ -166,15 +181,16 @@ func openFlags(v uint64) string {
 	return strings.Join(out, "|")
 }
 
-// address words a socket address.
+// address words a socket address, of two bytes at least.
 func address(b []byte) string {
-	if len(b) < 2 {
-		return "NULL"
-	}
 	port := func() uint16 { return binary.BigEndian.Uint16(b[2:]) }
 	switch family := binary.NativeEndian.Uint16(b); {
 	case family == unix.AF_UNIX:
-		return strconv.Quote(strings.TrimRight(string(b[2:]), "\x00"))
+		name := string(b[2:])
+		if !strings.HasPrefix(name, "\x00") { // a path, which ends as paths do; another name has its whole length
+			name, _, _ = strings.Cut(name, "\x00")
+		}
+		return strconv.Quote(name)
 	case family == unix.AF_INET && len(b) >= 8:
 		return fmt.Sprintf("%s:%d", netip.AddrFrom4([4]byte(b[4:8])), port())
 	case family == unix.AF_INET6 && len(b) >= 24:
@@ -188,6 +204,9 @@ func address(b []byte) string {
 func result(name string, v int64) string {
 	if v < 0 && v > -4096 {
 		errno := unix.Errno(-v)
+		if unix.ErrnoName(errno) == "" { // the kernel's own, as when a call is begun anew
+			return fmt.Sprintf("-1 (%v)", errno)
+		}
 		return fmt.Sprintf("-1 %s (%v)", unix.ErrnoName(errno), errno)
 	}
 	switch name {
