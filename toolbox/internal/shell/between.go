@@ -163,14 +163,6 @@ func spaced(list []*syntax.Stmt, first bool) []*syntax.Stmt {
 	return out
 }
 
-// spaced is a statement that is run by itself, perhaps with the command that does nothing before it.
-func (w *rewriter) spaced(st *syntax.Stmt) []*syntax.Stmt {
-	if !w.signals {
-		return []*syntax.Stmt{st}
-	}
-	return spaced([]*syntax.Stmt{st}, true)
-}
-
 // trapStatus is the variable that has $? as it was before a trap, while that runs.
 const trapStatus = "_trap_status"
 
@@ -257,14 +249,20 @@ func needsGap(st *syntax.Stmt) (needs bool) {
 	return needs
 }
 
-// catchUp prepares the functions that are older than the first mention of a trap. Nothing runs meanwhile.
+// catchUp prepares the functions that are older than the first mention of a trap, or of -e. Nothing runs meanwhile.
 func (s *session) catchUp() {
-	if !s.rewriter.signals || s.caughtUp {
-		return
+	w := &s.rewriter
+	if (w.strict || w.onErr) && !s.heedful {
+		s.heedful = true
+		for _, body := range s.runner.Funcs {
+			place{onErr: w.onErr}.heed(&syntax.FuncDecl{Body: body})
+		}
 	}
-	s.caughtUp = true
-	for _, body := range s.runner.Funcs {
-		giveWay(body)
+	if w.signals && !s.caughtUp {
+		s.caughtUp = true
+		for _, body := range s.runner.Funcs {
+			giveWay(body)
+		}
 	}
 }
 

@@ -167,6 +167,7 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 		signal.Ignore(unix.SIGINT, unix.SIGQUIT)
 	}
 	s.stopInOrder()
+	s.rewriter.strict = strings.Contains(parts[0], "e")
 	if functions, err := syntax.NewParser().Parse(strings.NewReader(parts[1]), "sh"); err == nil {
 		s.rewriter.noteLeaving(functions) // which the program calls
 	}

@@ -50,6 +50,8 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 		}
 	case "echo", "printf":
 		code, err = s.print(hc, name, args)
+	case "test", "[":
+		code = s.test(hc, name, args)
 	case "piped":
 		s.traps.pipeOver()
 		code = hc.LastExitStatus

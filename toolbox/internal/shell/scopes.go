@@ -62,14 +62,16 @@ func (w *rewriter) divide(st *syntax.Stmt) {
 	}
 }
 
-// leaves tells whether a part of a pipeline may end what it is a part of: by itself, or by a function that does.
+// leaves tells whether a part of a pipeline may end what it is a part of, by itself or by a function that does, or set
+// its trap on EXIT.
 func (w *rewriter) leaves(st *syntax.Stmt) (found bool) {
 	if _, ok := st.Cmd.(*syntax.Subshell); ok {
 		return false
 	}
 	calls([]*syntax.Stmt{st}, func(call *syntax.CallExpr) {
 		name := call.Args[0].Lit()
-		found = found || ends(call) || name == "return" || w.leaving[name]
+		found = found || ends(call) || w.leaving[name] || setsExit(call) ||
+			slices.Contains([]string{"return", "eval", "source", "."}, name) // what those read may do so
 	})
 	return found
 }
@@ -80,7 +82,8 @@ func ends(call *syntax.CallExpr) bool {
 	return name == "exit" || name == "exec" && len(call.Args) > 1
 }
 
-// noteLeaving notes the functions that end the shell which calls them, also by calling one another.
+// noteLeaving notes the functions that end the shell which calls them, or set its trap on EXIT, also by calling one
+// another.
 func (w *rewriter) noteLeaving(n syntax.Node) {
 	var all []*syntax.FuncDecl
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -96,7 +99,7 @@ func (w *rewriter) noteLeaving(n syntax.Node) {
 				continue
 			}
 			calls([]*syntax.Stmt{f.Body}, func(call *syntax.CallExpr) {
-				if !w.leaving[f.Name.Value] && (ends(call) || w.leaving[call.Args[0].Lit()]) {
+				if !w.leaving[f.Name.Value] && (ends(call) || setsExit(call) || w.leaving[call.Args[0].Lit()]) {
 					if w.leaving == nil {
 						w.leaving = map[string]bool{}
 					}

@@ -35,8 +35,25 @@ const tableName = "_descriptors"
 // table is the files of one shell or subshell.
 type table struct {
 	open   map[int]*os.File
-	hidden []*hiding      // what redirections hide, the last one at the end
-	parted map[string]int // pipelines, by number, whose first part has taken its copy, and their last one has not begun
+	hidden []*hiding // what redirections hide, the last one at the end
+	// pipelines, by number, whose first part has taken its copy, and their last one has not begun
+	parted map[string]int
+	undo   map[string]func() // gives back what the subshell has changed of the process
+}
+
+// atEnd has something of the process given back when the subshell ends that is about to change it; what is given back
+// is what was there before its first change. The process is one for all: meanwhile it is changed for others, too.
+func (d *descriptors) atEnd(hc interp.HandlerContext, what string, undo func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.of(hc)
+	if t == d.tables[""] || t.undo[what] != nil {
+		return
+	}
+	if t.undo == nil {
+		t.undo = map[string]func(){}
+	}
+	t.undo[what] = undo
 }
 
 // hiding is what a redirection hides until its command has ended; the file is nil where there was none.
@@ -194,6 +211,9 @@ func (d *descriptors) own(hc interp.HandlerContext, out *stream, pipeline string
 	d.tables[name] = own
 	out.table = name
 	out.end = func() {
+		for _, undo := range own.undo {
+			undo()
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, h := range own.hidden {
