@@ -91,3 +91,50 @@ func TestSubshellsOwn(t *testing.T) {
 		"the end of a script": {`echo x | eval 'exit 3'; echo $?; echo 'exit 4' >s; echo x | . ./s; echo $?; echo a b | { read x y; echo $y; }`, "3\n4\nb\n"},
 	})
 }
+
+// A substitution is what all that write to it have written: its last part waits for what runs beside it, and only for
+// what still has its output.
+func TestSubstitutionsOutput(t *testing.T) {
+	const many = `n=0; while [ $n -lt 200 ]; do echo aaa >&2; n=$((n+1)); done`
+	likeDash(t, map[string][2]string{
+		"what runs beside":        {`x=$(sleep 600 & echo hi; kill $!); echo $x; x=$(sh -c 'read x; exit 3' </dev/null & wait $!; echo $?); echo $x`, "hi\n3\n"},
+		"and writes later":        {`x=$({ until [ -e go ]; do sleep 0.01; done; echo late; } & echo early; >go); echo $x`, "early late\n"},
+		"and writes elsewhere":    {`x=$({ exec sleep 600; } >/dev/null 2>&1 & echo hi $!); set -- $x; echo $1; kill $2; x=$(sh -c 'sleep 600 >/dev/null 2>&1 & echo $!'); kill $x && echo killed`, "hi\nkilled\n"},
+		"two parts of a pipeline": {`x=$({ { ` + many + `; sh -c '` + many + `'; } | { ` + many + `; cat; sh -c '` + many + `'; }; } 2>&1); echo $x | tr -d ' ' | wc -c; { x=$({ ` + many + `; } | { ` + many + `; }); } 2>&1 | wc -l`, "2401\n400\n"},
+		"two in the background":   {`x=$(for i in 1 2 3 4; do { ` + many + `; } & done 2>&1; wait); echo $x | tr -d ' ' | wc -c`, "2401\n"},
+		"programs and ours":       {`f() { echo 1; sh -c 'echo 2'; echo 3; }; x=$(f; (f; (sh -c 'echo 4'); echo 5); f | cat); echo $x; x=$(exec 3>&1; f >&3; f); echo $x`, "1 2 3 1 2 3 4 5 1 2 3\n1 2 3 1 2 3\n"},
+		"more than a pipe holds":  {`x=$(seq 1 20000); echo ${#x}; x=$(i=0; while [ $i -lt 20 ]; do seq 1 1000; echo $i; i=$((i+1)); done); echo ${#x}`, "108893\n77909\n"},
+		"its status":              {`x=$(echo a; sh -c 'exit 3'); echo $x $?; x=$(echo b; exit 4); echo $x $?; set -e; x=$(false; echo c) || echo $?; x=$(trap 'echo bye' EXIT; exit 5) || echo $x $?`, "a 3\nb 4\n1\nbye 5\n"},
+		"bash: a trap on ERR":     {`x=$(trap 'echo E' ERR; false; { (exit 3); }); echo $x $?`, "E E 3\n"},
+	})
+}
+
+// exec with a program is the shell's end: the program has its id, its signals, its descriptors and its end, and the trap
+// on EXIT is not run.
+func TestExecReplaces(t *testing.T) {
+	likeDash(t, map[string][2]string{
+		"no trap on EXIT":   {`sh -c 'trap "echo bye" EXIT; exec sh -c "echo in; exit 3"; echo never'; echo $?; sh -c 'trap "echo bye" EXIT; f() { exec true; }; f; echo never'; echo $?`, "in\n3\n0\n"},
+		"the same process":  {`sh -c 'echo $$; exec sh -c "echo \$\$"' | uniq | wc -l`, "1\n"},
+		"what it is given":  {`sh -c 'mkdir d; cd d; exec 3>f; X=1 exec sh -c "pwd | tail -c 3; echo \$X; echo x >&3; cat f; echo e >&2" 2>&1'; sh -c 'exec sh -c "echo a; echo b >&2" >g 2>&1'; cat g`, "/d\n1\nx\ne\na\nb\n"},
+		"bash: its input":   {`printf 'echo a\nexec cat\nrest\n' | sh -c 'sh'; printf 'a\nb\n' | sh -c 'read x; exec cat'`, "a\nrest\nb\n"},
+		"its signals":       {`sh -c 'trap "echo T" TERM; exec sh -c "echo up >up; exec sleep 600"' & until [ -s up ]; do sleep 0.01; done; kill $!; wait $! 2>/dev/null; echo $?; sh -c 'trap "" INT; exec sh -c "kill -INT \$\$; echo alive"'`, "143\nalive\n"},
+		"none there":        {`sh -c 'trap "echo bye" EXIT; exec ./none; echo never' 2>/dev/null; echo $?; : >f; sh -c 'trap "echo bye \$?" EXIT; exec ./f' 2>/dev/null; echo $?`, "bye\n127\nbye 126\n126\n"},
+		"a script of words": {`echo 'echo script $0 $1' >s; chmod +x s; sh -c 'exec ./s a; echo never'; ./s b`, "script ./s a\nscript ./s b\n"},
+		"not the shell's":   {`trap 'echo bye' EXIT; (trap 'echo sub' EXIT; exec sh -c 'exit 3'; echo never); echo $?; x=$(exec echo b; echo never); echo $x; echo c | exec cat; exec true | cat; { exec sh -c 'exit 5'; } & wait $!; echo $?; command exec sh -c 'echo end'`, "3\nb\nc\n5\nend\n"},
+	})
+}
+
+// A shell on a terminal goes on where there is no program to replace it, and job control ends with it.
+func TestExecOnATerminal(t *testing.T) {
+	k := converse(t, t.TempDir(), "sh")
+	k.expect("$ ")
+	k.send("exec ./none; echo on\r")
+	k.expect("\r\non\r\n$ ")
+	k.send("exec sh -c 'echo in; read x; echo got $x; exit 4'\r")
+	k.expect("\r\nin\r\n")
+	k.send("line\r")
+	k.expect("\r\ngot line\r\n")
+	if code := k.end(); code != 4 {
+		t.Errorf("exit code %d", code)
+	}
+}

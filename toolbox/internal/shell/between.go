@@ -75,7 +75,7 @@ func below(hc interp.HandlerContext) bool { return hc.Env.Get(subshell).IsSet() 
 
 // belowShell is a subshell's list in which the variable is set: behind the call by which it learns of its descriptors.
 func belowShell(list []*syntax.Stmt) []*syntax.Stmt {
-	if len(list) == 1 && isScope(list[0]) {
+	if len(list) > 0 && isScope(list[0]) {
 		block := list[0].Cmd.(*syntax.Block)
 		block.Stmts = belowShell(block.Stmts)
 		return list

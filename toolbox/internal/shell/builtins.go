@@ -16,7 +16,7 @@ import (
 // replaced tells whether a builtin of the interpreter is one of ours, which it is behind "command", too.
 func replaced(name string) bool {
 	return slices.Contains([]string{"cd", "help", "kill", "jobs", "fg", "bg", "wait", "disown", "history", "trap",
-		"read", "eval", "source", ".", "exit", "return", "umask", "ulimit", "test", "["}, name)
+		"read", "eval", "exec", "source", ".", "exit", "return", "umask", "ulimit", "test", "["}, name)
 }
 
 // changeDir is cd with its options, which the interpreter's has none of: -L, -P and what ends them.

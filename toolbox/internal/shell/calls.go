@@ -87,6 +87,10 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		}
 	case "source", ".":
 		s.sourcing.Store(len(args) > 1)
+	case "exec":
+		if len(args) > 1 && s.isShell(hc) {
+			return append([]string{inner + "replace"}, args[1:]...), nil
+		}
 	case "exit":
 		if !s.mayLeave() {
 			return []string{"false"}, nil

@@ -178,16 +178,22 @@ func (d *descriptors) duplicate(hc interp.HandlerContext, word string) (*os.File
 
 // again opens a file's descriptor a second time.
 func again(f *os.File) (*os.File, error) {
-	raw, err := f.SyscallConn()
+	fd, err := copied(f, 16)
 	if err != nil {
 		return nil, err
 	}
-	copied := -1
-	if e := raw.Control(func(fd uintptr) { copied, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 16) }); e != nil ||
-		err != nil {
-		return nil, errors.Join(e, err)
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// copied is a second descriptor for a file, from a number on.
+func copied(f *os.File, from int) (fd int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
 	}
-	return os.NewFile(uintptr(copied), f.Name()), nil
+	fd = -1
+	e := raw.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, from) })
+	return fd, errors.Join(e, err)
 }
 
 // opener opens the files of redirections and of source.

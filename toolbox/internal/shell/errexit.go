@@ -156,7 +156,7 @@ func (p place) calm(list []*syntax.Stmt) []*syntax.Stmt {
 
 // has tells whether a subshell's list has such a call among those that were put before what is its own.
 func has(list []*syntax.Stmt, name string) bool {
-	if len(list) == 1 && isScope(list[0]) {
+	if len(list) > 0 && isScope(list[0]) {
 		list = list[0].Cmd.(*syntax.Block).Stmts
 	}
 	return slices.ContainsFunc(list[:min(len(list), 4)], func(st *syntax.Stmt) bool { return isInnerCall(st, name) })

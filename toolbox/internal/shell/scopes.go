@@ -137,18 +137,28 @@ func calls(list []*syntax.Stmt, see func(*syntax.CallExpr)) {
 	}
 }
 
-// apart gives the commands of a substitution descriptors of their own.
+// apart gives the commands of a substitution descriptors of their own, or at least an output in which all that write to
+// it at the same time have room.
 func (w *rewriter) apart(list []*syntax.Stmt) []*syntax.Stmt {
 	exitFor(list)
 	list = w.trapped(list)
-	if !w.scoped || len(list) == 0 {
-		return list
-	}
-	if len(list) == 1 && (list[0].Cmd == nil || isScope(list[0])) {
+	if len(list) == 0 || len(list) == 1 && list[0].Cmd == nil || slices.ContainsFunc(list, isWhole) {
 		return list // $(<FILE), which the interpreter reads itself, or rewritten before
 	}
-	return []*syntax.Stmt{within("own", "", append([]*syntax.Stmt{entering()}, list...))}
+	whole := within("gather", "", list)
+	if w.scoped {
+		whole = within("own", "", append([]*syntax.Stmt{entering()}, list...))
+	}
+	if !w.onErr {
+		return []*syntax.Stmt{whole}
+	}
+	block := whole.Cmd.(*syntax.Block) // whose end is no failure of its own
+	block.Stmts = append(block.Stmts, innerCall("note"))
+	return []*syntax.Stmt{whole, both("back", "status")}
 }
+
+// isWhole tells whether a statement is the braces around a substitution's.
+func isWhole(st *syntax.Stmt) bool { return isScope(st) || isMarked(st, "gather") }
 
 func within(verb, number string, list []*syntax.Stmt) *syntax.Stmt {
 	return &syntax.Stmt{Cmd: &syntax.Block{Stmts: list}, Redirs: []*syntax.Redirect{scope(verb, number)}}
