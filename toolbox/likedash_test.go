@@ -138,3 +138,16 @@ func TestExecOnATerminal(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// A signal whose trap is to run ends read, which fails then. It is sent until it has come while read waits.
+func TestTrapEndsRead(t *testing.T) {
+	const (
+		silence = `{ until [ -e done ]; do sleep 0.01; done; } | `
+		signals = `{ until [ -e done ]; do kill -USR1 $$; sleep 0.01; done; } 2>/dev/null & `
+	)
+	likeDash(t, map[string][2]string{
+		"a line's":     {silence + `sh -c 'trap : USR1; ` + signals + `read x; echo $? "<$x>"; >done; wait'`, "1 <>\n"},
+		"a loop's":     {silence + `sh -c 'trap "echo got >>got" USR1; ` + signals + `while read x; do echo never; done; >done; wait; uniq got'`, "got\n"},
+		"with an exit": {silence + `{ sh -c 'trap "exit 4" USR1; ` + signals + `read x; echo never'; echo $?; >done; }`, "4\n"},
+	})
+}

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -19,11 +20,12 @@ type traps struct {
 	of      map[syscall.Signal]trap
 	named   map[string]string // the shell's own on EXIT and ERR, as they were written
 	pending []syscall.Signal
-	came    chan os.Signal // read with mu held only, so that what has come is always either here or pending
-	bell    chan os.Signal // says that something came
-	wake    func()         // ends a wait
-	begun   bool           // signals are collected
-	piped   bool           // the trap of SIGPIPE is run: what it writes to such a pipe does not make it due again
+	came    chan os.Signal   // read with mu held only, so that what has come is always either here or pending
+	bell    chan os.Signal   // says that something came
+	wake    func()           // ends a wait
+	stops   map[*func()]bool // those that are to be called when something came
+	begun   bool             // signals are collected
+	piped   bool             // the trap of SIGPIPE is run: what it writes to such a pipe does not make it due again
 }
 
 // trap is what to do about one.
@@ -34,8 +36,8 @@ type trap struct {
 }
 
 func newTraps(wake func()) *traps {
-	return &traps{of: map[syscall.Signal]trap{}, named: map[string]string{}, came: make(chan os.Signal, 16),
-		bell: make(chan os.Signal, 1), wake: wake}
+	return &traps{of: map[syscall.Signal]trap{}, named: map[string]string{}, stops: map[*func()]bool{},
+		came: make(chan os.Signal, 16), bell: make(chan os.Signal, 1), wake: wake}
 }
 
 // first is the signal whose trap is to run next, or 0. That of the shell itself is none to a subshell.
@@ -145,7 +147,38 @@ func (t *traps) collect() {
 		t.mu.Lock()
 		t.deliver()
 		t.gather()
+		for stop := range t.stops {
+			(*stop)()
+		}
 		t.mu.Unlock()
 		t.wake()
+	}
+}
+
+// any tells whether there is a trap that a signal may run.
+func (t *traps) any() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.catches()
+}
+
+// until is a context that ends when there is a trap to run, for what waits in a subshell, or in the shell itself.
+func (t *traps) until(ctx context.Context, below bool) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := func() {
+		if slices.ContainsFunc(t.pending, func(sig syscall.Signal) bool { return t.concerns(sig, below) }) {
+			cancel()
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stops[&stop] = true
+	t.look()
+	stop()
+	return ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.stops, &stop)
+		cancel()
 	}
 }
