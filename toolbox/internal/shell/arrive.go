@@ -37,7 +37,7 @@ func (t *traps) settle() {
 	}
 	late := time.Now().Add(patience)
 	t.arrive(late)
-	if _, trapped := t.code[probe]; !trapped { // it would run that trap
+	if _, trapped := t.of[probe]; !trapped { // it would run that trap
 		taken(late)
 	}
 	t.handOn()
@@ -46,8 +46,8 @@ func (t *traps) settle() {
 
 // catches tells whether there is a trap that is not only there to ignore its signal. The caller holds mu.
 func (t *traps) catches() bool {
-	for _, code := range t.code {
-		if code != "" {
+	for _, trap := range t.of {
+		if trap.code != "" {
 			return true
 		}
 	}
@@ -74,7 +74,7 @@ func (t *traps) underWay() bool {
 	if err != nil {
 		return false
 	}
-	for sig := range t.code {
+	for sig := range t.of {
 		if set&(1<<(sig-1)) != 0 {
 			return true
 		}
@@ -84,9 +84,9 @@ func (t *traps) underWay() bool {
 
 // handOn returns when what is in the runtime's queue is in the channels. The caller holds mu.
 func (t *traps) handOn() {
-	for sig, code := range t.code {
+	for sig, trap := range t.of {
 		// it is caught already: nothing changes but that Stop returns once all that came before is handed on
-		if code != "" {
+		if trap.code != "" {
 			more := make(chan os.Signal, 1)
 			signal.Notify(more, sig)
 			signal.Stop(more)

@@ -75,7 +75,7 @@ func below(hc interp.HandlerContext) bool { return hc.Env.Get(subshell).IsSet() 
 
 // belowShell is a subshell's list in which the variable is set: behind the call by which it learns of its descriptors.
 func belowShell(list []*syntax.Stmt) []*syntax.Stmt {
-	if len(list) == 1 && isScope(list[0]) {
+	if len(list) > 0 && isScope(list[0]) {
 		block := list[0].Cmd.(*syntax.Block)
 		block.Stmts = belowShell(block.Stmts)
 		return list
@@ -161,14 +161,6 @@ func spaced(list []*syntax.Stmt, first bool) []*syntax.Stmt {
 		out = append(out, st)
 	}
 	return out
-}
-
-// spaced is a statement that is run by itself, perhaps with the command that does nothing before it.
-func (w *rewriter) spaced(st *syntax.Stmt) []*syntax.Stmt {
-	if !w.signals {
-		return []*syntax.Stmt{st}
-	}
-	return spaced([]*syntax.Stmt{st}, true)
 }
 
 // trapStatus is the variable that has $? as it was before a trap, while that runs.
@@ -257,14 +249,20 @@ func needsGap(st *syntax.Stmt) (needs bool) {
 	return needs
 }
 
-// catchUp prepares the functions that are older than the first mention of a trap. Nothing runs meanwhile.
+// catchUp prepares the functions that are older than the first mention of a trap, or of -e. Nothing runs meanwhile.
 func (s *session) catchUp() {
-	if !s.rewriter.signals || s.caughtUp {
-		return
+	w := &s.rewriter
+	if (w.strict || w.onErr) && !s.heedful {
+		s.heedful = true
+		for _, body := range s.runner.Funcs {
+			place{onErr: w.onErr}.heed(&syntax.FuncDecl{Body: body})
+		}
 	}
-	s.caughtUp = true
-	for _, body := range s.runner.Funcs {
-		giveWay(body)
+	if w.signals && !s.caughtUp {
+		s.caughtUp = true
+		for _, body := range s.runner.Funcs {
+			giveWay(body)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // replaced tells whether a builtin of the interpreter is one of ours, which it is behind "command", too.
 func replaced(name string) bool {
 	return slices.Contains([]string{"cd", "help", "kill", "jobs", "fg", "bg", "wait", "disown", "history", "trap",
-		"read", "eval", "source", ".", "exit", "umask", "ulimit"}, name)
+		"read", "eval", "exec", "source", ".", "exit", "return", "umask", "ulimit", "test", "["}, name)
 }
 
 // changeDir is cd with its options, which the interpreter's has none of: -L, -P and what ends them.
@@ -46,7 +46,7 @@ func changeDir(hc interp.HandlerContext, args []string) ([]string, error) {
 }
 
 // mask shows or sets which rights new files do not have.
-func mask(hc interp.HandlerContext, args []string) []string {
+func (s *session) mask(hc interp.HandlerContext, args []string) []string {
 	if len(args) == 1 {
 		fmt.Fprintf(hc.Stdout, "%04o\n", currentMask())
 		return []string{"true"}
@@ -56,7 +56,8 @@ func mask(hc interp.HandlerContext, args []string) []string {
 		fmt.Fprintf(hc.Stderr, "umask: %s is not octal\n", args[1])
 		return []string{"false"}
 	}
-	unix.Umask(mask)
+	was := unix.Umask(mask)
+	s.files.atEnd(hc, "umask", func() { unix.Umask(was) })
 	return []string{"true"}
 }
 

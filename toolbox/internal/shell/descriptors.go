@@ -117,24 +117,58 @@ func (d *descriptors) file(ctx context.Context, op, word string) (*os.File, erro
 	return nil, fmt.Errorf("redirection %s is not known here for descriptors from 3 on", op)
 }
 
+// descriptorOf is the descriptor that a file's name stands for, or -1.
+func descriptorOf(name string) int {
+	for n, other := range []string{"/dev/stdin", "/dev/stdout", "/dev/stderr"} {
+		if name == other {
+			return n
+		}
+	}
+	if word, ok := strings.CutPrefix(name, descriptorDir); ok {
+		if n, err := strconv.Atoi(word); err == nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// at is the file that a descriptor is, or nil: it is closed, or a substitution's output that is none.
+func (d *descriptors) at(hc interp.HandlerContext, n int) *os.File {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held(hc, n)
+}
+
+// held is at for those who have the lock.
+func (d *descriptors) held(hc interp.HandlerContext, n int) *os.File {
+	var f *os.File
+	switch n {
+	case 0:
+		f, _ = hc.Stdin.(*os.File)
+	case 1:
+		f, _ = plain(hc.Stdout).(*os.File)
+	case 2:
+		f, _ = plain(hc.Stderr).(*os.File)
+	default:
+		f = d.of(hc).open[n]
+	}
+	return f
+}
+
 // duplicate opens a descriptor a second time: both read and write at the same place.
 func (d *descriptors) duplicate(hc interp.HandlerContext, word string) (*os.File, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a descriptor", word)
 	}
-	var f *os.File
-	switch n {
-	case 0:
-		f, _ = hc.Stdin.(*os.File)
-	case 1:
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.held(hc, n)
+	switch {
+	case f == nil && n == 1:
 		f = fileOf(hc.Stdout)
-	case 2:
+	case f == nil && n == 2:
 		f = fileOf(hc.Stderr)
-	default:
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		f = d.of(hc).open[n]
 	}
 	if f == nil {
 		return nil, fmt.Errorf("descriptor %d is not open", n)
@@ -144,16 +178,22 @@ func (d *descriptors) duplicate(hc interp.HandlerContext, word string) (*os.File
 
 // again opens a file's descriptor a second time.
 func again(f *os.File) (*os.File, error) {
-	raw, err := f.SyscallConn()
+	fd, err := copied(f, 16)
 	if err != nil {
 		return nil, err
 	}
-	copied := -1
-	if e := raw.Control(func(fd uintptr) { copied, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 16) }); e != nil ||
-		err != nil {
-		return nil, errors.Join(e, err)
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// copied is a second descriptor for a file, from a number on.
+func copied(f *os.File, from int) (fd int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
 	}
-	return os.NewFile(uintptr(copied), f.Name()), nil
+	fd = -1
+	e := raw.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, from) })
+	return fd, errors.Join(e, err)
 }
 
 // opener opens the files of redirections and of source.
@@ -228,7 +268,8 @@ func (s *session) sourced(ctx context.Context, path string) (io.ReadWriteCloser,
 	if err != nil {
 		return nil, err
 	}
-	if source, err := s.rewriter.rewritten(string(data)); err == nil {
+	if source, err := s.rewriter.rewritten(string(data), place{asked: s.asks(interp.HandlerCtx(ctx)),
+		function: true}); err == nil {
 		data = []byte(source) // otherwise the interpreter says what is wrong with it
 	}
 	return script{strings.NewReader(string(data))}, nil

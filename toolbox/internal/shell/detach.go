@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/expand"
@@ -53,56 +52,24 @@ func (s *session) detach(ctx context.Context, hc interp.HandlerContext, args []s
 	}
 	short := oneLine(source)
 	extra := s.files.extra(hc)
-	cmd := &exec.Cmd{Path: self, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: plain(hc.Stdout),
-		Stderr: plain(hc.Stderr), ExtraFiles: append(extra, script)}
+	cmd := &exec.Cmd{Path: self, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: output(hc.Stdout),
+		Stderr: output(hc.Stderr), ExtraFiles: append(extra, script)}
 	cmd.Args = append([]string{"sh", detached, short, strconv.Itoa(3 + len(extra))}, params...)
 	if s.jobs.tty == nil {
 		cmd.Stdin = nil // a script's input is the script's
 	}
-	wait, err := pipes(cmd)
-	if err == nil {
-		var b *job
-		var p *process
-		if b, p, err = s.jobs.start(ctx, cmd, short); err == nil {
-			if r := s.runnerOf(hc); r != s.runner {
-				s.jobs.give(b, r)
-			}
-			wait()
-			if s.jobs.tty != nil {
-				fmt.Fprintf(hc.Stderr, "[%d] %d\n", b.number, p.pid)
-			}
-			return []string{"eval", lastBackground + "=" + strconv.Itoa(p.pid)}
-		}
+	b, p, err := s.jobs.start(ctx, cmd, short)
+	if err != nil {
+		fmt.Fprintf(hc.Stderr, "sh: start in the background: %v\n", err)
+		return []string{"false"}
 	}
-	fmt.Fprintf(hc.Stderr, "sh: start in the background: %v\n", err)
-	return []string{"false"}
-}
-
-// pipes gives a program files where it would get a copier of this process, as in $(command &): nobody would wait for
-// that one. The function returned waits until nobody writes any more, as other shells do there.
-func pipes(cmd *exec.Cmd) (wait func(), err error) {
-	var ends []func()
-	for _, w := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
-		if _, ok := (*w).(*os.File); ok || *w == nil {
-			continue
-		}
-		from, to, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		into := *w
-		*w = to
-		ends = append(ends, func() {
-			to.Close()
-			_, _ = io.Copy(into, from)
-			from.Close()
-		})
+	if r := s.runnerOf(hc); r != s.runner {
+		s.jobs.give(b, r)
 	}
-	return func() {
-		for _, end := range ends {
-			end()
-		}
-	}, nil
+	if s.jobs.tty != nil {
+		fmt.Fprintf(hc.Stderr, "[%d] %d\n", b.number, p.pid)
+	}
+	return []string{"eval", lastBackground + "=" + strconv.Itoa(p.pid)}
 }
 
 func oneLine(source string) string {
@@ -167,13 +134,18 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 		signal.Ignore(unix.SIGINT, unix.SIGQUIT)
 	}
 	s.stopInOrder()
+	s.rewriter.strict = strings.Contains(parts[0], "e")
 	if functions, err := syntax.NewParser().Parse(strings.NewReader(parts[1]), "sh"); err == nil {
 		s.rewriter.noteLeaving(functions) // which the program calls
 	}
-	file, err := s.rewriter.parse(parts[2], "sh")
+	file, err := syntax.NewParser().Parse(strings.NewReader(parts[2]), "sh")
 	if err != nil {
 		return applet.Fail(2, "%w", err)
 	}
+	if alone(file) == nil {
+		redirectAll(file)
+	}
+	s.rewriter.rewrite(file, place{})
 	if call := alone(file); call != nil {
 		call.Args = append([]*syntax.Word{literal(inner + "alone")}, call.Args...)
 	}
@@ -216,36 +188,15 @@ func alone(file *syntax.File) *syntax.CallExpr {
 	return call
 }
 
-// become replaces this process by a program: a background command that is one program is that program.
-func (s *session) become(ctx context.Context, hc interp.HandlerContext, args []string) error {
-	path, args, ok := s.locate(hc, args)
-	if !ok {
-		return s.missing(hc, args[0])
+// redirectAll makes the redirections of a background command, which is all that this process is for, the process's own:
+// whoever waits for the end of what it was started with, as a substitution does, does not wait for this one then.
+func redirectAll(file *syntax.File) {
+	if len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) == 0 || file.Stmts[0].Cmd == nil {
+		return
 	}
-	var files [3]int
-	for i, stream := range []any{hc.Stdin, plain(hc.Stdout), plain(hc.Stderr)} {
-		f, ok := stream.(*os.File)
-		fd := -1
-		if ok && f != nil {
-			var err error
-			if fd, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 64); err != nil {
-				return s.unstartable(ctx, hc, path, args, err)
-			}
-		} else if i == 0 {
-			fd, _ = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		} else {
-			return s.exec(ctx, args) // what it prints goes through this process
-		}
-		files[i] = fd
-	}
-	if err := os.Chdir(hc.Dir); err != nil {
-		return s.unstartable(ctx, hc, path, args, err)
-	}
-	for i, fd := range files {
-		if err := unix.Dup3(fd, i, 0); err != nil {
-			return s.unstartable(ctx, hc, path, args, err)
-		}
-	}
-	s.files.handOver(hc)
-	return s.unstartable(ctx, hc, path, args, syscall.Exec(path, args, environment(hc.Env)))
+	st := file.Stmts[0]
+	redirect := &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{literal("exec")}}, Redirs: st.Redirs}
+	st.Redirs = nil
+	rest := &syntax.Block{Stmts: []*syntax.Stmt{innerCall("settle"), st}}
+	file.Stmts = []*syntax.Stmt{{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: redirect, Y: &syntax.Stmt{Cmd: rest}}}}
 }

@@ -34,7 +34,7 @@ func (s *session) exec(ctx context.Context, args []string) error {
 		return s.missing(hc, args[0])
 	}
 	cmd := &exec.Cmd{Path: path, Args: args, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin}
-	cmd.Stdout, cmd.Stderr = plain(hc.Stdout), plain(hc.Stderr)
+	cmd.Stdout, cmd.Stderr = output(hc.Stdout), output(hc.Stderr)
 	cmd.ExtraFiles = s.files.extra(hc)
 	_, p, err := s.jobs.start(ctx, cmd, "")
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -104,13 +104,21 @@ func (s *session) missing(hc interp.HandlerContext, name string) error {
 	return interp.ExitStatus(127)
 }
 
+// scriptOf is the call of the shell for a script, by the name by which that was called, if it says where the script is.
+func scriptOf(path string, args []string) []string {
+	if strings.Contains(args[0], "/") {
+		path = args[0]
+	}
+	return append([]string{"sh", path}, args[1:]...)
+}
+
 // unstartable says why a program that is there does not start.
 func (s *session) unstartable(ctx context.Context, hc interp.HandlerContext, path string, args []string,
 	err error) error {
 	switch {
 	case errors.Is(err, unix.ENOEXEC):
 		// A script without a first line that names its shell.
-		return s.exec(ctx, append([]string{"sh", path}, args[1:]...))
+		return s.exec(ctx, scriptOf(path, args))
 	case errors.Is(err, fs.ErrNotExist) && path == self:
 		fmt.Fprintf(hc.Stderr,
 			"sh: %s: it is a command of the toolbox, which cannot be started here: /proc is not mounted\n", args[0])

@@ -13,6 +13,7 @@ import (
 func FuzzRewritten(f *testing.F) {
 	for _, s := range []string{"a & b & wait $!", "echo $$ $0 >&3 3<f", "x=$(a 3>&1 1>&2 2>&3)", "f() { ls & }; f", "cat <<E\n$!\nE\n", "a | b &", "{ a; } 3>x &", "if a; then b & fi", "echo ${!x} ${$}", "((1&2))",
 		"trap a TERM; b >f && c | d || x=$(e; f >g) && (h); while i <j; do k=`l`; done >m; n() { o; } 2>p", "trap a TERM; time b >f <<E && c\nx\nE\n! d | e",
+		"set -e; if (a; b); then for i in 1; do { c && break; d; }; done; fi; f() { x=$(g | h) && ! i; }; trap j ERR",
 	} {
 		f.Add(s)
 	}
@@ -20,7 +21,7 @@ func FuzzRewritten(f *testing.F) {
 		if strings.Contains(source, "\x00") {
 			return
 		}
-		out, err := new(rewriter).rewritten(source)
+		out, err := new(rewriter).rewritten(source, place{})
 		if err != nil {
 			return
 		}

@@ -50,13 +50,19 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 		}
 	case "echo", "printf":
 		code, err = s.print(hc, name, args)
+	case "test", "[":
+		code = s.test(hc, name, args)
 	case "piped":
 		s.traps.pipeOver()
 		code = hc.LastExitStatus
 	case "broken": // what it stands for would have written there
 		return s.brokenPipe(ctx, hc, args[0])
+	case "settle":
+		_ = settle(hc) // whoever waits for what this process was started with waits longer, otherwise
 	case "become":
 		return s.become(ctx, hc, args)
+	case "replace":
+		return s.replace(ctx, hc, args)
 	}
 	if errors.Is(err, unix.EPIPE) {
 		return s.brokenPipe(ctx, hc, name)

@@ -116,7 +116,7 @@ func stopThread() {
 func (s *session) stopNow(stop func()) {
 	s.traps.mu.Lock()
 	defer s.traps.mu.Unlock()
-	if _, trapped := s.traps.code[unix.SIGTSTP]; trapped {
+	if _, trapped := s.traps.of[unix.SIGTSTP]; trapped {
 		return
 	}
 	was, err := setAction(unix.SIGTSTP, action{})

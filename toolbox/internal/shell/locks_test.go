@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
 )
 
@@ -18,8 +19,8 @@ import (
 // part of a pipeline, and the last one is run by the shell itself. It waited for the signal for ever.
 func TestKillWhoseSignalIsTaken(t *testing.T) {
 	s := &session{jobs: newJobs(), traps: newTraps(func() {})}
-	s.setTrap(unix.SIGUSR1, ":", false)
-	defer s.setTrap(unix.SIGUSR1, "-", false)
+	s.putTrap(unix.SIGUSR1, trap{text: ":", code: ":"}, true)
+	defer s.putTrap(unix.SIGUSR1, trap{}, false)
 	s.traps.mu.Lock() // as the other command does, which takes the signal at once
 	over := make(chan struct{})
 	go func() {
@@ -56,7 +57,7 @@ func (r *reader) Write(p []byte) (int, error) {
 // What a command prints with a lock held would be waited for by whoever waits for the lock, and the other way round.
 func TestPrintsUnlocked(t *testing.T) {
 	s := &session{jobs: newJobs(), traps: newTraps(func() {})}
-	s.traps.code[unix.SIGUSR1] = "echo T"
+	s.traps.of[unix.SIGUSR1] = trap{text: "echo T"}
 	s.jobs.number(&job{procs: []*process{{pid: 1}}, text: "sleep 60"})
 	for _, line := range [][]string{{"jobs"}, {"jobs", "-p"}, {"jobs", "-z"}, {"fg"}, {"bg"}, {"disown", "%9"}, {"kill", "%9"},
 		{"kill", "-NOPE", "1"}, {"wait", "%9"}} {
@@ -68,7 +69,7 @@ func TestPrintsUnlocked(t *testing.T) {
 		}
 	}
 	r := &reader{t: t, lock: &s.traps.mu, what: "trap"}
-	if s.traps.show(interp.HandlerContext{Stdout: r}, nil); !r.got {
+	if s.showTraps(interp.HandlerContext{Stdout: r, Env: expand.ListEnviron()}, nil); !r.got {
 		t.Error("trap prints nothing")
 	}
 }

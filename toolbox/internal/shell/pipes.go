@@ -93,11 +93,11 @@ func (s *session) brokenPipe(ctx context.Context, hc interp.HandlerContext, name
 func (t *traps) catchesPipe(below bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	code, set := t.code[unix.SIGPIPE]
-	if !set || code == "" {
+	trap := t.of[unix.SIGPIPE]
+	if trap.code == "" {
 		return signal.Ignored(unix.SIGPIPE)
 	}
-	if t.below[unix.SIGPIPE] != below {
+	if trap.below != below {
 		return false
 	}
 	if !t.piped && !slices.Contains(t.pending, unix.SIGPIPE) {

@@ -116,7 +116,7 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 		separators = v.String()
 	}
 	onlyBlanks := strings.Trim(separators, blanks) == ""
-	if !special && onlyBlanks && s.interactive == nil { // which Ctrl-C does not end while it waits for a terminal
+	if !special && onlyBlanks && s.interactive == nil && !s.traps.any() { // which no signal ends while it waits
 		return append([]string{"read"}, args...)
 	}
 	in, _ := hc.Stdin.(*os.File)
@@ -134,6 +134,8 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 	if r.prompt != "" {
 		fmt.Fprint(hc.Stderr, r.prompt)
 	}
+	ctx, stop := s.traps.until(ctx, below(hc))
+	defer stop()
 	data, code := r.line(ctx, in)
 	return []string{"eval", fmt.Sprintf("%s; "+inner+"status %d", r.assignments(data, separators), code)}
 }

@@ -33,10 +33,12 @@ type rewriter struct {
 	mu sync.Mutex // held while a program is rewritten: the parts of a pipeline may read further ones
 
 	traps   bool            // some subshell sets a trap: subshells have their own trap on EXIT
-	scoped  bool            // some program used descriptors from 3 on: subshells get tables of their own
+	scoped  bool            // some program used what subshells have of their own: they get tables
 	signals bool            // some program sets traps: they are run between statements
+	strict  bool            // some program sets -e: which failures count is to be told
+	onErr   bool            // some program sets a trap on ERR: as with -e
 	last    int             // the number of the pipeline that was rewritten last
-	leaving map[string]bool // functions that end the shell which calls them
+	leaving map[string]bool // functions that end the shell which calls them, or set its trap on EXIT
 }
 
 // parse reads source and rewrites what the interpreter does in another way than a shell with processes:
@@ -45,21 +47,24 @@ type rewriter struct {
 //   - redirections of descriptors from 3 on become ones that [session.opener] knows by a mark, and files under /dev/fd;
 //   - subshells, substitutions and the parts of a pipeline get a redirection that gives them descriptors of their own until they end;
 //   - subshells and substitutions get a trap on EXIT of their own;
+//   - what stands behind a break or continue is run only where no loop is being left;
+//   - which failures count is told where there is set -e or a trap on ERR;
 //   - traps are run before what a statement redirects or substitutes, by a command that is put in.
 func (w *rewriter) parse(source, name string) (*syntax.File, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
 	if err == nil {
-		w.rewrite(file)
+		w.rewrite(file, place{})
 	}
 	return file, err
 }
 
 // rewritten is source for those of the interpreter's commands that read it themselves.
-func (w *rewriter) rewritten(source string) (string, error) {
-	file, err := w.parse(source, "")
+func (w *rewriter) rewritten(source string, at place) (string, error) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(source), "")
 	if err != nil {
 		return "", err
 	}
+	w.rewrite(file, at)
 	return strings.TrimSuffix(text(file), "\n"), nil
 }
 
@@ -69,13 +74,19 @@ func text(n syntax.Node, options ...syntax.PrinterOption) string {
 	return b.String()
 }
 
-func (w *rewriter) rewrite(n syntax.Node) {
+func (w *rewriter) rewrite(n syntax.Node, at place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.scoped = w.scoped || opensHigh(n)
-	w.traps = w.traps || setsTraps(n)
+	w.scoped = w.scoped || opensHigh(n) || changesBelow(n, changesProcess)
+	w.traps = w.traps || changesBelow(n, setsExit)
 	w.signals = w.signals || mentionsTraps(n)
 	w.noteLeaving(n)
+	w.heeds(n)
+	unbroken(n)
+	if w.strict || w.onErr {
+		at.onErr = w.onErr
+		at.heed(n)
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:

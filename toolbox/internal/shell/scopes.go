@@ -62,14 +62,16 @@ func (w *rewriter) divide(st *syntax.Stmt) {
 	}
 }
 
-// leaves tells whether a part of a pipeline may end what it is a part of: by itself, or by a function that does.
+// leaves tells whether a part of a pipeline may end what it is a part of, by itself or by a function that does, or set
+// its trap on EXIT.
 func (w *rewriter) leaves(st *syntax.Stmt) (found bool) {
 	if _, ok := st.Cmd.(*syntax.Subshell); ok {
 		return false
 	}
 	calls([]*syntax.Stmt{st}, func(call *syntax.CallExpr) {
 		name := call.Args[0].Lit()
-		found = found || ends(call) || name == "return" || w.leaving[name]
+		found = found || ends(call) || w.leaving[name] || setsExit(call) ||
+			slices.Contains([]string{"return", "eval", "source", "."}, name) // what those read may do so
 	})
 	return found
 }
@@ -80,7 +82,8 @@ func ends(call *syntax.CallExpr) bool {
 	return name == "exit" || name == "exec" && len(call.Args) > 1
 }
 
-// noteLeaving notes the functions that end the shell which calls them, also by calling one another.
+// noteLeaving notes the functions that end the shell which calls them, or set its trap on EXIT, also by calling one
+// another.
 func (w *rewriter) noteLeaving(n syntax.Node) {
 	var all []*syntax.FuncDecl
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -96,7 +99,7 @@ func (w *rewriter) noteLeaving(n syntax.Node) {
 				continue
 			}
 			calls([]*syntax.Stmt{f.Body}, func(call *syntax.CallExpr) {
-				if !w.leaving[f.Name.Value] && (ends(call) || w.leaving[call.Args[0].Lit()]) {
+				if !w.leaving[f.Name.Value] && (ends(call) || setsExit(call) || w.leaving[call.Args[0].Lit()]) {
 					if w.leaving == nil {
 						w.leaving = map[string]bool{}
 					}
@@ -134,18 +137,28 @@ func calls(list []*syntax.Stmt, see func(*syntax.CallExpr)) {
 	}
 }
 
-// apart gives the commands of a substitution descriptors of their own.
+// apart gives the commands of a substitution descriptors of their own, or at least an output in which all that write to
+// it at the same time have room.
 func (w *rewriter) apart(list []*syntax.Stmt) []*syntax.Stmt {
 	exitFor(list)
 	list = w.trapped(list)
-	if !w.scoped || len(list) == 0 {
-		return list
-	}
-	if len(list) == 1 && (list[0].Cmd == nil || isScope(list[0])) {
+	if len(list) == 0 || len(list) == 1 && list[0].Cmd == nil || slices.ContainsFunc(list, isWhole) {
 		return list // $(<FILE), which the interpreter reads itself, or rewritten before
 	}
-	return []*syntax.Stmt{within("own", "", append([]*syntax.Stmt{entering()}, list...))}
+	whole := within("gather", "", list)
+	if w.scoped {
+		whole = within("own", "", append([]*syntax.Stmt{entering()}, list...))
+	}
+	if !w.onErr {
+		return []*syntax.Stmt{whole}
+	}
+	block := whole.Cmd.(*syntax.Block) // whose end is no failure of its own
+	block.Stmts = append(block.Stmts, innerCall("note"))
+	return []*syntax.Stmt{whole, both("back", "status")}
 }
+
+// isWhole tells whether a statement is the braces around a substitution's.
+func isWhole(st *syntax.Stmt) bool { return isScope(st) || isMarked(st, "gather") }
 
 func within(verb, number string, list []*syntax.Stmt) *syntax.Stmt {
 	return &syntax.Stmt{Cmd: &syntax.Block{Stmts: list}, Redirs: []*syntax.Redirect{scope(verb, number)}}

@@ -4,7 +4,6 @@ package shell
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
@@ -48,8 +46,10 @@ type session struct {
 	jobs     *jobs
 	traps    *traps
 	files    *descriptors
+	notes    notes
 	rewriter rewriter
 	caughtUp bool        // functions are prepared for traps (catchUp)
+	heedful  bool        // and so that it is known which failures count
 	sourcing atomic.Bool // the next file that is opened is a script for source
 	known    func(string) bool
 	err      io.Writer
@@ -132,6 +132,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
+	s.rewriter.strict = slices.Contains(params, "-e") || slices.Contains(params, "errexit")
 	s.parting = s.guard()
 	defer s.parting()
 	switch {
@@ -192,7 +193,7 @@ func mayTrap(source string) bool {
 
 // withTraps adds a command that does nothing, before which the traps are run of signals that came during the last one.
 func (s *session) withTraps(list []*syntax.Stmt) []*syntax.Stmt {
-	return append(list, &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "status")}}})
+	return append(list, both("status", "status")) // which fails without that being another failure
 }
 
 // exit makes of the interpreter's result the shell's.
@@ -215,9 +216,10 @@ func (s *session) stream() error {
 			continue
 		}
 		for _, stmt := range stmts {
-			s.rewriter.rewrite(stmt)
+			file := &syntax.File{Stmts: []*syntax.Stmt{stmt}}
+			s.rewriter.rewrite(file, place{})
 			s.catchUp()
-			for _, st := range s.rewriter.spaced(stmt) {
+			for _, st := range file.Stmts {
 				last = s.runner.Run(context.Background(), st)
 				if s.runner.Exited() {
 					return s.result(last)
@@ -254,143 +256,4 @@ func (b *bytewise) Read(p []byte) (int, error) {
 		b.last = p[0]
 	}
 	return n, err
-}
-
-// own before a name means the toolbox's command, whatever PATH has.
-const own = "toolbox:"
-
-// call takes care of what the interpreter has a name for but no code, and runs the traps of signals that came.
-func (s *session) call(ctx context.Context, args []string) ([]string, error) {
-	hc := interp.HandlerCtx(ctx)
-	if first := s.between(hc, args); first != nil {
-		return first, nil
-	}
-	if _, ok := s.runnerOf(hc).Funcs[args[0]]; ok {
-		return args, nil
-	}
-	if args[0] == "command" && len(args) > 1 && (printing(args[1:]) || replaced(args[1])) {
-		args = args[1:]
-	}
-	if printing(args) {
-		return append([]string{inner + args[0]}, args[1:]...), nil
-	}
-	if prints(args) && unread(hc.Stdout) {
-		return []string{inner + "broken", args[0]}, nil
-	}
-	switch args[0] {
-	case "help":
-		return append([]string{own + args[0]}, args[1:]...), nil
-	case "kill":
-		if slices.ContainsFunc(args,
-			func(a string) bool { return strings.HasPrefix(a, "%") || a == strconv.Itoa(os.Getpid()) }) {
-			return append([]string{inner + "kill"}, args[1:]...), nil
-		}
-		return append([]string{own + "kill"}, args[1:]...), nil
-	case "jobs", "fg", "bg", "wait", "disown", "history":
-		return append([]string{inner + args[0]}, args[1:]...), nil
-	case inner + "detach":
-		return s.detach(ctx, hc, args[1:]), nil
-	case inner + "return":
-		return exitSubshell(hc, args), nil
-	case inner + "leave":
-		return leaveSubshell(hc), nil
-	case inner + "enter":
-		return []string{"eval", enter(hc)}, nil
-	case "cd":
-		return changeDir(hc, args[1:])
-	case inner + "alone":
-		if len(args) == 1 { // what it was to run is nothing
-			return []string{"true"}, nil
-		}
-		if _, ok := s.runnerOf(hc).Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
-			return s.call(ctx, args[1:])
-		}
-		return append([]string{inner + "become"}, args[1:]...), nil
-	case "trap":
-		return s.trap(hc, args[1:]), nil
-	case "read":
-		return s.read(ctx, hc, args[1:]), nil
-	case "eval":
-		if source, err := s.rewriter.rewritten(strings.Join(args[1:], " ")); err == nil {
-			return []string{"eval", source}, nil
-		}
-	case "source", ".":
-		s.sourcing.Store(len(args) > 1)
-	case "exit":
-		if !s.mayLeave() {
-			return []string{"false"}, nil
-		}
-		switch {
-		case s.isShell(hc) && s.inTrap():
-			return s.leaveTrap(hc, args), nil
-		case s.isShell(hc) && s.left.onErr && len(args) == 1:
-			return s.exit(int(hc.LastExitStatus)), nil
-		case s.isShell(hc) && s.left.onErr && len(args) == 2:
-			if n, err := strconv.Atoi(args[1]); err == nil {
-				return s.exit(n & 0xff), nil
-			}
-		}
-		return exitSubshell(hc, args), nil
-	case "umask":
-		return mask(hc, args), nil
-	case "ulimit":
-		return limits(hc, args[1:]), nil
-	}
-	return args, nil
-}
-
-// between is what a command becomes that runs traps, if it is one: a command of a gap, or any at all if one is due.
-func (s *session) between(hc interp.HandlerContext, args []string) []string {
-	switch args[0] {
-	case inner + "below", inner + "pending", inner + "act", inner + "after":
-		return s.gapCall(hc, args[0])
-	case inner + "enter":
-		return nil
-	}
-	if s.isShell(hc) && s.left.is {
-		return s.leftOut(hc)
-	}
-	if below(hc) {
-		if sig := s.traps.ends(); sig != 0 {
-			return exitSubshell(hc, []string{"exit", strconv.Itoa(128 + int(sig))})
-		}
-	}
-	if callsLast(hc) || len(args) == 1 && args[0] == "exec" { // what that redirects stays so if it is called itself
-		return nil
-	}
-	code := s.traps.take(below(hc))
-	if code == "" {
-		return nil
-	}
-	// The trap is run in the shell itself, and then the command that was next, which finds $? as it was.
-	// Behind &&, the status that is given back ends no script that has set -e.
-	set := fmt.Sprintf(inner+"status %d && "+inner+"status; ", hc.LastExitStatus)
-	return []string{"eval", code + "\n" + set + quote(args)}
-}
-
-// limits shows a limit of the processes.
-func limits(hc interp.HandlerContext, args []string) []string {
-	which := map[string]int{"-n": unix.RLIMIT_NOFILE, "-c": unix.RLIMIT_CORE, "-u": unix.RLIMIT_NPROC,
-		"-v": unix.RLIMIT_AS, "-s": unix.RLIMIT_STACK, "-l": unix.RLIMIT_MEMLOCK, "-f": unix.RLIMIT_FSIZE}
-	flag := "-f"
-	if len(args) > 0 {
-		flag = args[0]
-	}
-	limit, ok := which[flag]
-	var r unix.Rlimit
-	if !ok || len(args) > 1 {
-		fmt.Fprintln(hc.Stderr,
-			"ulimit: only showing a limit is known: -n files, -u processes, -c core, -s stack, -l locked, -v memory, -f file size")
-		return []string{"false"}
-	}
-	if err := unix.Getrlimit(limit, &r); err != nil {
-		fmt.Fprintln(hc.Stderr, "ulimit:", err)
-		return []string{"false"}
-	}
-	if r.Cur == unix.RLIM_INFINITY {
-		fmt.Fprintln(hc.Stdout, "unlimited")
-	} else {
-		fmt.Fprintln(hc.Stdout, r.Cur)
-	}
-	return []string{"true"}
 }

@@ -4,6 +4,7 @@ package shell
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,30 +16,54 @@ import (
 // set, if only to nothing, in every subshell of a program in which one sets such a trap.
 const exitTrap = "_exit_trap"
 
-// setsTraps tells whether some subshell or substitution of a program sets a trap.
-func setsTraps(n syntax.Node) (found bool) {
+// changesBelow tells whether a subshell of a program, or a function, which it may call, has a command that changes what
+// is a subshell's own.
+func changesBelow(n syntax.Node, changes func(*syntax.CallExpr) bool) (found bool) {
+	in := func(list ...*syntax.Stmt) { found = found || runs(list, changes) }
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Subshell:
-			found = found || callsTrap(n.Stmts)
+			in(n.Stmts...)
 		case *syntax.CmdSubst:
-			found = found || callsTrap(n.Stmts)
+			in(n.Stmts...)
+		case *syntax.ProcSubst:
+			in(n.Stmts...)
+		case *syntax.FuncDecl:
+			in(n.Body)
+		case *syntax.BinaryCmd:
+			if !joins(n) {
+				in(n.X, n.Y)
+			}
 		}
 		return !found
 	})
 	return found
 }
 
-func callsTrap(list []*syntax.Stmt) (found bool) {
+// runs tells whether such a command is in a list.
+func runs(list []*syntax.Stmt, such func(*syntax.CallExpr) bool) (found bool) {
 	for _, st := range list {
 		syntax.Walk(st, func(n syntax.Node) bool {
-			if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && call.Args[0].Lit() == "trap" {
-				found = true
-			}
+			call, ok := n.(*syntax.CallExpr)
+			found = found || ok && len(call.Args) > 0 && such(call)
 			return !found
 		})
 	}
 	return found
+}
+
+// changesProcess tells whether a command changes what subshells share with the shell, as they are one process.
+func changesProcess(call *syntax.CallExpr) bool {
+	return slices.Contains([]string{"trap", "umask", "ulimit"}, call.Args[0].Lit())
+}
+
+// setsExit tells whether a command may set the trap on EXIT.
+func setsExit(call *syntax.CallExpr) bool {
+	return call.Args[0].Lit() == "trap" && len(call.Args) > 2 &&
+		slices.ContainsFunc(call.Args[2:], func(a *syntax.Word) bool {
+			name := a.Lit() // empty: what it becomes is not known
+			return name == "" || name == "0" || strings.EqualFold(name, "EXIT")
+		})
 }
 
 // trapped gives a subshell's commands a trap on EXIT of their own: first none, and at the end what it is then.
@@ -61,12 +86,12 @@ func hasTrapped(list []*syntax.Stmt) bool {
 func inSubshell(hc interp.HandlerContext) bool { return hc.Env.Get(exitTrap).IsSet() }
 
 // keepTrap is the code that sets a subshell's trap on EXIT. What set -e ends runs it by the trap on ERR.
-func keepTrap(action string) []string {
+func keepTrap(action string) string {
 	if action == "-" {
 		action = ""
 	}
 	failed := "case $- in *e*) eval \"$" + exitTrap + "\"; " + exitTrap + "= ;; esac"
-	return []string{"eval", exitTrap + "=" + quote([]string{action}) + "; trap " + quote([]string{failed}) + "ERR"}
+	return exitTrap + "=" + quote([]string{action}) + "; " + inner + "trap " + quote([]string{failed}) + "ERR"
 }
 
 // leaving is the code that ends a subshell: its trap on EXIT, which finds and leaves $? as it is, and then what

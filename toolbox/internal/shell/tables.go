@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
@@ -35,8 +34,25 @@ const tableName = "_descriptors"
 // table is the files of one shell or subshell.
 type table struct {
 	open   map[int]*os.File
-	hidden []*hiding      // what redirections hide, the last one at the end
-	parted map[string]int // pipelines, by number, whose first part has taken its copy, and their last one has not begun
+	hidden []*hiding // what redirections hide, the last one at the end
+	// pipelines, by number, whose first part has taken its copy, and their last one has not begun
+	parted map[string]int
+	undo   map[string]func() // gives back what the subshell has changed of the process
+}
+
+// atEnd has something of the process given back when the subshell ends that is about to change it; what is given back
+// is what was there before its first change. The process is one for all: meanwhile it is changed for others, too.
+func (d *descriptors) atEnd(hc interp.HandlerContext, what string, undo func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.of(hc)
+	if t == d.tables[""] || t.undo[what] != nil {
+		return
+	}
+	if t.undo == nil {
+		t.undo = map[string]func(){}
+	}
+	t.undo[what] = undo
 }
 
 // hiding is what a redirection hides until its command has ended; the file is nil where there was none.
@@ -112,6 +128,7 @@ const mark = "\x01"
 //	push  N OP   descriptor N is what stands before
 //	own   N      what is in the command has a table of its own; N is a pipeline's number, if the command is a part of it that is not the last
 //	keep  N      the table is as it was when the command has ended: the last part of pipeline N, which the shell runs itself
+//	gather       the command is all of a substitution
 //	last         the command is the last part of a pipeline: no trap is run when it is called
 //	late         no trap is run when the command is called: one may have become due by what is substituted in it
 func marked(verb, number, op string) string { return mark + verb + mark + number + mark + op }
@@ -125,9 +142,11 @@ func (d *descriptors) begin(ctx context.Context, path string) (io.ReadWriteClose
 	}
 	at := len(parts) - 3
 	verb, number, op := parts[at], parts[at+1], parts[at+2]
-	out := &stream{to: hc.Stdout}
+	out := &stream{to: hc.Stdout, end: func() {}}
 	if f, ok := plain(hc.Stdout).(*os.File); ok {
 		out.to = f
+	} else if verb == "gather" || verb == "own" && gathered(hc.Stdout) == nil {
+		out.gathers, out.to = ctx, &writer{to: hc.Stdout}
 	}
 	var err error
 	switch verb {
@@ -138,7 +157,6 @@ func (d *descriptors) begin(ctx context.Context, path string) (io.ReadWriteClose
 	case "keep":
 		err = d.keep(ctx, hc, out, number)
 	case "last", "late":
-		out.end = func() {}
 		out.last.Store(true)
 	}
 	if err == nil {
@@ -194,6 +212,9 @@ func (d *descriptors) own(hc interp.HandlerContext, out *stream, pipeline string
 	d.tables[name] = own
 	out.table = name
 	out.end = func() {
+		for _, undo := range own.undo {
+			undo()
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, h := range own.hidden {
@@ -254,96 +275,4 @@ func enter(hc interp.HandlerContext) string {
 func callsLast(hc interp.HandlerContext) bool {
 	out, ok := hc.Stdout.(*stream)
 	return ok && out.last.CompareAndSwap(true, false)
-}
-
-// stream is standard output with something to be done at its end.
-type stream struct {
-	mu     sync.Mutex
-	to     io.Writer
-	table  string // of the subshell whose output it is
-	end    func()
-	last   atomic.Bool // its command, before which no trap is run, has not been called yet
-	pipe   *os.File    // once a file was needed where there was none
-	copied chan struct{}
-}
-
-func (s *stream) Read([]byte) (int, error) { return 0, io.EOF }
-
-func (s *stream) Write(p []byte) (int, error) { return plain(s).Write(p) }
-
-// Fd is for test -t.
-func (s *stream) Fd() uintptr {
-	if f, ok := plain(s).(*os.File); ok {
-		return f.Fd()
-	}
-	return ^uintptr(0)
-}
-
-// Close is the end of the command.
-func (s *stream) Close() error {
-	s.end()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pipe == nil {
-		return nil
-	}
-	err := s.pipe.Close()
-	<-s.copied // when programs beside that have it as their output have ended, too
-	return err
-}
-
-// plain is where output goes in the end.
-func plain(w io.Writer) io.Writer {
-	for {
-		if t, ok := w.(traceless); ok {
-			return t.File
-		}
-		s, ok := w.(*stream)
-		if !ok {
-			return w
-		}
-		s.mu.Lock()
-		if w = s.to; s.pipe != nil {
-			w = s.pipe
-		}
-		s.mu.Unlock()
-	}
-}
-
-// fileOf is output as a file. That of a substitution is none: its commands get a pipe instead.
-func fileOf(w io.Writer) *os.File {
-	for {
-		if f, ok := plain(w).(*os.File); ok {
-			return f
-		}
-		s, ok := w.(*stream)
-		if !ok {
-			return nil
-		}
-		if s.table != "" {
-			return s.makePipe()
-		}
-		s.mu.Lock()
-		w = s.to
-		s.mu.Unlock()
-	}
-}
-
-func (s *stream) makePipe() *os.File {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pipe != nil {
-		return s.pipe
-	}
-	from, to, err := os.Pipe()
-	if err != nil {
-		return nil
-	}
-	s.pipe, s.copied = to, make(chan struct{})
-	go func() {
-		defer close(s.copied)
-		_, _ = io.Copy(s.to, from)
-		from.Close()
-	}()
-	return to
 }

@@ -3,40 +3,41 @@
 package shell
 
 import (
-	"fmt"
-	"io"
-	"maps"
+	"context"
 	"os"
-	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"mvdan.cc/sh/v3/interp"
-
-	"github.com/wherryproject/wherry/toolbox/internal/procs"
 )
 
 // traps are what to do about signals. EXIT and ERR are the interpreter's.
 type traps struct {
 	mu      sync.Mutex
-	code    map[syscall.Signal]string // rewritten; empty to ignore the signal
-	below   map[syscall.Signal]bool   // those that a subshell has set, which run where it is seen that they came
+	of      map[syscall.Signal]trap
+	named   map[string]string // the shell's own on EXIT and ERR, as they were written
 	pending []syscall.Signal
-	came    chan os.Signal // read with mu held only, so that what has come is always either here or pending
-	bell    chan os.Signal // says that something came
-	wake    func()         // ends a wait
-	begun   bool           // signals are collected
-	piped   bool           // the trap of SIGPIPE is run: what it writes to such a pipe does not make it due again
+	came    chan os.Signal   // read with mu held only, so that what has come is always either here or pending
+	bell    chan os.Signal   // says that something came
+	wake    func()           // ends a wait
+	stops   map[*func()]bool // those that are to be called when something came
+	begun   bool             // signals are collected
+	piped   bool             // the trap of SIGPIPE is run: what it writes to such a pipe does not make it due again
+}
+
+// trap is what to do about one.
+type trap struct {
+	text  string // as it was written; empty to ignore the signal
+	code  string // rewritten
+	below bool   // a subshell has set it, and it runs where it is seen that the signal came
 }
 
 func newTraps(wake func()) *traps {
-	return &traps{code: map[syscall.Signal]string{}, below: map[syscall.Signal]bool{}, came: make(chan os.Signal, 16),
-		bell: make(chan os.Signal, 1), wake: wake}
+	return &traps{of: map[syscall.Signal]trap{}, named: map[string]string{}, stops: map[*func()]bool{},
+		came: make(chan os.Signal, 16), bell: make(chan os.Signal, 1), wake: wake}
 }
 
 // first is the signal whose trap is to run next, or 0. That of the shell itself is none to a subshell.
@@ -55,16 +56,16 @@ func (t *traps) first(below bool) syscall.Signal {
 // written. The caller holds mu.
 func (t *traps) concerns(sig syscall.Signal, below bool) bool {
 	if sig == unix.SIGPIPE {
-		return t.below[sig] == below
+		return t.of[sig].below == below
 	}
-	return !below || t.below[sig]
+	return !below || t.of[sig].below
 }
 
 // has tells whether there is a trap for a signal.
 func (t *traps) has(sig syscall.Signal) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, ok := t.code[sig]
+	_, ok := t.of[sig]
 	return ok
 }
 
@@ -79,7 +80,7 @@ func (t *traps) take(below bool) string {
 		if !t.concerns(sig, below) {
 			return false
 		}
-		b.WriteString(t.code[sig] + "\n")
+		b.WriteString(t.of[sig].code + "\n")
 		if sig == unix.SIGPIPE {
 			t.piped = true
 			b.WriteString(inner + "piped\n")
@@ -96,7 +97,7 @@ func (t *traps) ends() syscall.Signal {
 	defer t.mu.Unlock()
 	t.look()
 	for _, sig := range t.pending {
-		if (sig == unix.SIGINT || sig == unix.SIGQUIT) && !t.below[sig] {
+		if (sig == unix.SIGINT || sig == unix.SIGQUIT) && !t.of[sig].below {
 			return sig
 		}
 	}
@@ -113,7 +114,7 @@ func (t *traps) waiting(below bool) bool {
 
 // look notes what has come up to now. The caller holds mu.
 func (t *traps) look() {
-	if len(t.code) > 0 {
+	if len(t.of) > 0 {
 		t.deliver()
 		t.gather()
 	}
@@ -130,7 +131,8 @@ func (t *traps) gather() {
 	for {
 		select {
 		case sig := <-t.came:
-			if number, ok := sig.(syscall.Signal); ok && t.code[number] != "" && !slices.Contains(t.pending, number) {
+			if number, ok := sig.(syscall.Signal); ok && t.of[number].code != "" &&
+				!slices.Contains(t.pending, number) {
 				t.pending = append(t.pending, number)
 			}
 		default:
@@ -145,118 +147,38 @@ func (t *traps) collect() {
 		t.mu.Lock()
 		t.deliver()
 		t.gather()
+		for stop := range t.stops {
+			(*stop)()
+		}
 		t.mu.Unlock()
 		t.wake()
 	}
 }
 
-// trap is the command. What is about EXIT and ERR is left to the interpreter.
-func (s *session) trap(hc interp.HandlerContext, args []string) []string {
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
-	switch {
-	case len(args) == 0, args[0] == "-p":
-		s.traps.show(hc, args)
-		return []string{"trap"}
-	case args[0] == "-l":
-		return []string{own + "kill", "-l"}
-	}
-	action, names := args[0], args[1:]
-	if _, err := strconv.Atoi(action); err == nil || len(args) == 1 {
-		action, names = "-", args
-	}
-	if source, err := s.rewriter.rewritten(action); err == nil && action != "-" {
-		action = source
-	}
-	theirs := []string{"trap", action}
-	onExit := false
-	for _, name := range names {
-		switch name := strings.TrimPrefix(strings.ToUpper(name), "SIG"); name {
-		case "EXIT", "0":
-			onExit = inSubshell(hc)
-			theirs = append(theirs, "EXIT")
-			continue
-		case "ERR", "DEBUG", "RETURN":
-			if name == "ERR" && s.isShell(hc) {
-				s.left.onErr = action != "-"
-			}
-			theirs = append(theirs, name)
-			continue
-		}
-		sig, err := procs.ParseSignal(name)
-		if err != nil || sig == 0 {
-			fmt.Fprintf(hc.Stderr, "trap: %s is not a signal (trap -l lists them)\n", name)
-			return []string{"false"}
-		}
-		s.setTrap(sig, action, below(hc))
-	}
-	if onExit {
-		return keepTrap(action)
-	}
-	if len(theirs) == 2 {
-		return []string{"true"}
-	}
-	return theirs
-}
-
-func (s *session) setTrap(sig syscall.Signal, action string, below bool) {
-	t := s.traps
+// any tells whether there is a trap that a signal may run.
+func (t *traps) any() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.begun {
-		t.begun = true
-		go t.collect()
-	}
-	t.below[sig] = below
-	if sig == unix.SIGPIPE { // what another subshell has left, which has ended
-		t.piped = false
-		t.pending = slices.DeleteFunc(t.pending, func(sig syscall.Signal) bool { return sig == unix.SIGPIPE })
-	}
-	switch action {
-	case "-":
-		delete(t.code, sig)
-		signal.Reset(sig)
-		if s.ending != nil && (sig == unix.SIGTERM || sig == unix.SIGHUP) {
-			signal.Notify(s.ending, sig)
-		}
-		if s.asked != nil && sig == unix.SIGTSTP {
-			signal.Notify(s.asked, sig)
-		}
-		if s.interactive != nil && slices.Contains(shellSignals(), os.Signal(sig)) {
-			signal.Notify(s.interactive, sig)
-		}
-	case "":
-		t.code[sig] = ""
-		signal.Ignore(sig)
-	default:
-		t.code[sig] = action
-		signal.Notify(t.came, sig)
-		signal.Notify(t.bell, sig)
-	}
+	return t.catches()
 }
 
-// shellSignals are those that a shell on a terminal takes care of.
-func shellSignals() []os.Signal {
-	return []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
-}
-
-// show prints the traps as the commands that set them.
-func (t *traps) show(hc interp.HandlerContext, args []string) {
-	_, _ = io.WriteString(hc.Stdout, t.list(args)) // with the lock free: who reads it may need that first
-}
-
-func (t *traps) list(args []string) string {
+// until is a context that ends when there is a trap to run, for what waits in a subshell, or in the shell itself.
+func (t *traps) until(ctx context.Context, below bool) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := func() {
+		if slices.ContainsFunc(t.pending, func(sig syscall.Signal) bool { return t.concerns(sig, below) }) {
+			cancel()
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var b strings.Builder
-	for _, sig := range slices.Sorted(maps.Keys(t.code)) {
-		name := unix.SignalName(sig)
-		if len(args) > 1 && !slices.Contains(args, name) && !slices.Contains(args, strings.TrimPrefix(name, "SIG")) {
-			continue
-		}
-		fmt.Fprintf(&b, "trap -- %s%s\n", quote([]string{strings.TrimSpace(t.code[sig])}),
-			strings.TrimPrefix(name, "SIG"))
+	t.stops[&stop] = true
+	t.look()
+	stop()
+	return ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.stops, &stop)
+		cancel()
 	}
-	return b.String()
 }
