@@ -95,7 +95,8 @@ func removable(ctx context.Context, where *reach.Flags) (*plan, error) {
 
 func ask(t cmdline.Terminal, host string, objects []*unstructured.Unstructured) error {
 	if !plain.IsTerminal(t.Err) {
-		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("there is no terminal to ask for confirmation: use --yes"))
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("there is no terminal to ask for confirmation: use --yes"))
 	}
 	for _, o := range objects {
 		fmt.Fprintln(t.Err, " ", title(o))

@@ -84,8 +84,8 @@ func newHelp(root *cobra.Command, group string) *cobra.Command {
 
 // completionWords says in our words what the commands do that cobra makes for completion.
 func completionWords(cmd *cobra.Command) {
-	cmd.Short = "Print a script with which a shell completes commands, flags and names"
-	cmd.Long = "Print a script with which a shell completes commands, flags and names. The help of each shell's command says " +
+	cmd.Short = "Print a script that makes a shell complete commands, flags and names"
+	cmd.Long = "Print a script that makes a shell complete commands, flags and names. The help of each shell's command says " +
 		"how to use it."
 	how := map[string][2]string{
 		"bash":       {"source <(%[1]s)", "%[1]s | sudo tee /etc/bash_completion.d/wherry >/dev/null"},
