@@ -82,5 +82,20 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
+// RS-07: a refusal without words is worded.
+func TestRefusalWithoutWords(t *testing.T) {
+	server := &answers{}
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: server, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, details := range []string{`{}`, `{"causes":[{"reason":"` + timeline.CauseUnknown + `"}]}`, `{"causes":[{"reason":"` + timeline.CauseNotKept + `"}]}`} {
+		server.code, server.body = 515, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound","details":`+details+`}`
+		if _, err := (Source{Client: client}).Get(t.Context(), "default", "web"); err == nil || !strings.Contains(err.Error(), "pod default/web") {
+			t.Errorf("%s: %v", details, err)
+		}
+	}
+}
+
 // letter tells parts apart.
 func letter(i int) string { return string(rune('a' + i%26)) }

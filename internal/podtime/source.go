@@ -64,9 +64,19 @@ func (s Source) Of(ctx context.Context, pod *corev1.Pod) (h timeline.History, er
 	return h, json.NewDecoder(body).Decode(&h)
 }
 
-// open asks for a timeline, with a parameter unless it has no name: as the pod's subresource, and where the API server
-// is of another make through its proxy to the node.
+// open asks for a timeline as request does. An error has words, also where a server has answered without any.
 func (s Source) open(ctx context.Context, namespace, name, param, value string) (io.ReadCloser, error) {
+	body, err := s.request(ctx, namespace, name, param, value)
+	if err != nil && err.Error() == "" {
+		return nil, fmt.Errorf("the server gives no timeline of pod %s/%s, and does not say why%w", namespace, name,
+			err)
+	}
+	return body, err
+}
+
+// request asks for a timeline, with a parameter unless it has no name: as the pod's subresource, and where the API
+// server is of another make through its proxy to the node.
+func (s Source) request(ctx context.Context, namespace, name, param, value string) (io.ReadCloser, error) {
 	with := func(r *rest.Request) (io.ReadCloser, error) {
 		if param != "" {
 			r = r.Param(param, value)
