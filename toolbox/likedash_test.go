@@ -151,3 +151,33 @@ func TestTrapEndsRead(t *testing.T) {
 		"with an exit": {silence + `{ sh -c 'trap "exit 4" USR1; ` + signals + `read x; echo never'; echo $?; >done; }`, "4\n"},
 	})
 }
+
+// Words that are no arguments have no backslashes left, either: what is assigned, files, what a case is about.
+func TestWords(t *testing.T) {
+	likeDash(t, map[string][2]string{
+		"assigned":        {`x=a\ b\$c; echo "$x"; x=\'\"a"b"\ c; echo "$x"; f() { local l=a\*b; echo "$l"; }; f; f & wait; export e=a\ b; sh -c 'echo "$e"'; p=q\ r sh -c 'echo "$p"'`, "a b$c\n'\"ab c\na*b\na*b\na b\nq r\n"},
+		"files":           {`echo x >a\ b; cat <a\ b; echo y >>"a b"; exec 3>c\ d; echo z >&3; : >\*; ls; cat <<A >e\ f` + "\n$x\nA\n" + `cat e\ f`, "x\n*\na b\nc d\n\n"},
+		"case":            {`case a\ b in "a b") echo 1;; esac; case a\*b in a\*b) echo 2;; esac`, "1\n2\n"},
+		"defaults":        {`echo ${x:-a\ b} "${x:-a\ b}" ${x:-\$y} "${x:-\$y}" "${x:-\"q\"}" "${x:-a\}b}"; : ${z:=a\ b}; echo "$z"; x='a*b'; echo ${x%\**} "${x#a\*}"`, `a b a\ b $y $y "q" a}b` + "\na b\na b\n"},
+		"single quotes":   {`a=1; echo "${x:-'$a'}" ${x:-'$a'} "${a:+'it'}" "${x:-a'b'c}"; cat <<A` + "\n${x:-'$a'} ${x:-\"q\"} \"${x:-y z}\"\nA\n" + `f() { echo "${x:-'$a'}" "${x:-\$a}" ${x:-\$a}; }; f & wait`, "'1' $a 'it' a'b'c\n'1' q \"y z\"\n'1' $a $a\n"},
+		"~ behind colons": {`HOME=/h; p=/a:~/b:~; echo $p; p=$p:~/c; echo $p; echo a:~/b; export q=x:~; echo $q; r=~:~/x; echo $r; s=a~:b~/c; echo $s; t="a:~"; echo $t; u=a:"b":~/c; echo $u; v=\~:~; echo $v; PATH=$PATH:~/bin sh -c 'echo ${PATH##*:}'`, "/a:/h/b:/h\n/a:/h/b:/h:/h/c\na:~/b\nx:/h\n/h:/h/x\na~:b~/c\na:~\na:b:/h/c\n~:/h\n/h/bin\n"},
+		"${10}":           {`set -- 1 2 3 4 5 6 7 8 9 'a b' k; echo "${10}" ${11} "<${12}>" "x${10}y" $10; x=${10}; echo "$x"; f() { printf '<%s>' "${10}" ${10}; echo; }; f "$@"; set -- a; f "$@"`, "a b k <> xa by 10\na b\n<a b><a><b>\n<>\n"},
+		"${1+\"$@\"}":     {`set -- a 'b c'; printf '<%s>' ${1+"$@"}; set --; printf '<%s>' x ${1+"$@"}; echo`, "<a><b c><x>\n"},
+		"bash: [[":        {`: >'a b'; [[ -f a\ b && "a b" = a\ b ]] && echo yes`, "yes\n"},
+	})
+}
+
+// Here-documents of any descriptor, with tabs only where they are at the beginning of a line; scripts and files that are
+// descriptors; files that are opened to read and to write.
+func TestHereDocumentsAndDescriptors(t *testing.T) {
+	likeDash(t, map[string][2]string{
+		"descriptor 3":      {`x='v "w"'; { cat <&3; cat <&4; } 3<<A 4<<'B'` + "\n$x \"q\" \\\"e\\\" \\$x \\\\ \\` \\a 'it' $(echo \"sub\") $((1+1))\ncon\\\ntinued\nA\n$x \"q\" \\$ \\\\ 'x\nB\n", "v \"w\" \"q\" \\\"e\\\" $x \\ ` \\a 'it' sub 2\ncontinued\n$x \"q\" \\$ \\\\ 'x\n"},
+		"of exec":           {"x=y; exec 4<<A 5<<'B'\n$x\nA\n$x\nB\ncat <&4; cat <&5; cat <&4", "y\n$x\n"},
+		"of a loop":         {"while read l <&7; do echo \"<$l>\"; done 7<<A\none\ntwo\nA\ncat 3<<A <&3\nA\n", "<one>\n<two>\n"},
+		"of a function":     {"f() { cat <&8; } 8<<A\n$1\nA\nf arg; f arg & wait", "arg\narg\n"},
+		"tabs":              {"x=y; cat <<-A\n\tone\n\t\ttwo\t$x\tz\n\t  three\n\tA\nf() { cat <&3; } 3<<-A\n\t\t$1\tb\n\tA\nf a; f a & wait", "one\ntwo\ty\tz\n  three\na\tb\na\tb\n"},
+		". /dev/stdin":      {`echo 'echo in; x=5; (echo sub)' | { . /dev/stdin; echo $x; }; . /dev/stdin <<A` + "\ny=6\nA\n" + `echo $y; echo 'echo three' >s; . /dev/fd/3 3<s`, "in\nsub\n5\n6\nthree\n"},
+		"</dev/stdin":       {`echo a | { cat </dev/stdin; }; echo b | { exec 3</dev/stdin; cat <&3; }`, "a\nb\n"},
+		"to read and write": {`echo abc >f; cat 0<>f; cat <>f; echo x 1<>f; cat f; echo y >g; { read l; echo z >&0; } <>g; cat g; : <>new; ls; echo e 2<>h >&2; cat h; cat 2>/dev/null <>nodir/x || echo none`, "abc\nabc\nx\nc\ny\nz\nf\ng\nnew\ne\nnone\n"},
+	})
+}

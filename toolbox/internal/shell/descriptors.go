@@ -90,6 +90,9 @@ func (d *descriptors) opened(ctx context.Context, number, op, word string) (int,
 // file opens what a redirection names; nil is a closed one.
 func (d *descriptors) file(ctx context.Context, op, word string) (*os.File, error) {
 	hc := interp.HandlerCtx(ctx)
+	if n := descriptorOf(word); n >= 0 && strings.Trim(op, "<>|") == "" && op != "<<<" && op != "<<" {
+		return d.duplicate(hc, strconv.Itoa(n))
+	}
 	switch op {
 	case "<&", ">&":
 		if word == "-" {
@@ -104,13 +107,16 @@ func (d *descriptors) file(ctx context.Context, op, word string) (*os.File, erro
 		return openFile(ctx, word, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	case "<>":
 		return openFile(ctx, word, os.O_RDWR|os.O_CREATE, 0o666)
-	case "<<<":
+	case "<<", "<<<":
 		fd, err := unix.MemfdCreate("here", unix.MFD_CLOEXEC)
 		if err != nil {
 			return nil, err
 		}
 		f := os.NewFile(uintptr(fd), "here")
-		_, err = f.WriteString(word + "\n")
+		if op == "<<<" {
+			word += "\n"
+		}
+		_, err = f.WriteString(word)
 		_, e := f.Seek(0, io.SeekStart)
 		return f, errors.Join(err, e)
 	}
@@ -204,8 +210,8 @@ func (s *session) opener(ctx context.Context, path string, flag int, perm os.Fil
 	if strings.Contains(path, mark) {
 		return s.files.begin(ctx, path)
 	}
-	if word, ok := strings.CutPrefix(path, descriptorDir); ok {
-		f, err := s.files.duplicate(interp.HandlerCtx(ctx), word)
+	if n := descriptorOf(path); n >= 0 {
+		f, err := s.files.duplicate(interp.HandlerCtx(ctx), strconv.Itoa(n))
 		if err != nil {
 			return nil, &os.PathError{Op: "open", Path: path, Err: err}
 		}
@@ -264,7 +270,7 @@ func (s *session) sourced(ctx context.Context, path string) (io.ReadWriteCloser,
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(interp.HandlerCtx(ctx).Dir, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := s.scriptText(interp.HandlerCtx(ctx), path)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +279,16 @@ func (s *session) sourced(ctx context.Context, path string) (io.ReadWriteCloser,
 		data = []byte(source) // otherwise the interpreter says what is wrong with it
 	}
 	return script{strings.NewReader(string(data))}, nil
+}
+
+// scriptText reads a script, which may be what a descriptor of the shell has.
+func (s *session) scriptText(hc interp.HandlerContext, path string) ([]byte, error) {
+	if n := descriptorOf(path); n >= 0 {
+		if f := s.files.at(hc, n); f != nil {
+			return io.ReadAll(f)
+		}
+	}
+	return os.ReadFile(path)
 }
 
 type script struct{ io.Reader }

@@ -65,7 +65,11 @@ func (w *rewriter) rewritten(source string, at place) (string, error) {
 		return "", err
 	}
 	w.rewrite(file, at)
-	return strings.TrimSuffix(text(file), "\n"), nil
+	out := text(file)
+	if strings.HasSuffix(out, "\n\n") { // an empty line may be a here-document's end
+		return out, nil
+	}
+	return strings.TrimSuffix(out, "\n"), nil
 }
 
 func text(n syntax.Node, options ...syntax.PrinterOption) string {
@@ -100,7 +104,23 @@ func (w *rewriter) rewrite(n syntax.Node, at place) {
 			}
 			describeFiles(n)
 			w.divide(n)
+		case *syntax.Word:
+			allParameters(n)
+		case *syntax.Assign:
+			escaped(n.Value)
+			homes(n.Value)
+		case *syntax.CaseClause:
+			escaped(n.Word)
+		case *syntax.UnaryTest:
+			of, _ := n.X.(*syntax.Word)
+			escaped(of)
+		case *syntax.DblQuoted:
+			asQuoted(n.Parts)
 		case *syntax.ParamExp:
+			positional(n)
+			if instead(n) {
+				escaped(n.Exp.Word)
+			}
 			if name := stand(n); name != "" {
 				n.Param.Value, n.Short = name, false
 			}
@@ -161,7 +181,13 @@ func high(text string) bool {
 
 // describeFiles rewrites a statement's redirections of descriptors from 3 on, in their order.
 func describeFiles(st *syntax.Stmt) {
-	if slices.ContainsFunc(st.Redirs, isHigh) && onlyFiles(st) {
+	high := slices.ContainsFunc(st.Redirs, isHigh)
+	for _, r := range st.Redirs {
+		if document(r); r.Hdoc == nil {
+			escaped(r.Word)
+		}
+	}
+	if high && onlyFiles(st) {
 		permanent(st, st.Cmd.(*syntax.CallExpr))
 		return
 	}
@@ -178,7 +204,7 @@ func describeFiles(st *syntax.Stmt) {
 }
 
 // isHigh tells whether a redirection is of a descriptor that the interpreter does not know.
-func isHigh(r *syntax.Redirect) bool { return r.N != nil && high(r.N.Value) && r.Hdoc == nil }
+func isHigh(r *syntax.Redirect) bool { return r.N != nil && high(r.N.Value) }
 
 // onlyFiles tells whether a statement is exec without a program.
 func onlyFiles(st *syntax.Stmt) bool {
@@ -218,7 +244,7 @@ func unsplit(w *syntax.Word) *syntax.Word {
 	return out
 }
 
-// redirect makes <&3 and >&3 files, and knows >|.
+// redirect makes <&3 and >&3 files, and knows >| and <>.
 func redirect(r *syntax.Redirect) {
 	if r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob {
 		// The kernel's files of these names are the process's, not those of what runs in it.
@@ -227,6 +253,12 @@ func redirect(r *syntax.Redirect) {
 		}
 	}
 	switch r.Op {
+	case syntax.RdrInOut:
+		if r.Op = syntax.RdrOut; r.N == nil || r.N.Value == "0" {
+			r.Op = syntax.RdrIn
+		}
+		r.Word = &syntax.Word{Parts: append(slices.Clone(r.Word.Parts),
+			&syntax.SglQuoted{Value: marked("both", "", "")})}
 	case syntax.RdrClob:
 		r.Op = syntax.RdrOut
 	case syntax.DplIn, syntax.DplOut:

@@ -87,7 +87,7 @@ func ends(call *syntax.CallExpr) bool {
 func (w *rewriter) noteLeaving(n syntax.Node) {
 	var all []*syntax.FuncDecl
 	syntax.Walk(n, func(n syntax.Node) bool {
-		if f, ok := n.(*syntax.FuncDecl); ok {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil { // which the interpreter refuses otherwise
 			all = append(all, f)
 		}
 		return true

@@ -129,6 +129,7 @@ const mark = "\x01"
 //	own   N      what is in the command has a table of its own; N is a pipeline's number, if the command is a part of it that is not the last
 //	keep  N      the table is as it was when the command has ended: the last part of pipeline N, which the shell runs itself
 //	gather       the command is all of a substitution
+//	both         what stands before is opened to read and to write
 //	last         the command is the last part of a pipeline: no trap is run when it is called
 //	late         no trap is run when the command is called: one may have become due by what is substituted in it
 func marked(verb, number, op string) string { return mark + verb + mark + number + mark + op }
@@ -150,6 +151,11 @@ func (d *descriptors) begin(ctx context.Context, path string) (io.ReadWriteClose
 	}
 	var err error
 	switch verb {
+	case "both":
+		var f *os.File
+		if f, err = d.file(ctx, "<>", strings.Join(parts[:at], mark)); err == nil {
+			return f, nil
+		}
 	case "push":
 		err = d.push(ctx, out, number, op, strings.Join(parts[:at], mark))
 	case "own":
