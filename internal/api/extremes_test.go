@@ -18,6 +18,21 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
+// RS-01: a quantity that takes the library minutes to read, and whoever asked with it a processor, is refused at once.
+func TestTinyQuantities(t *testing.T) {
+	ns := namespace(t, client(t))
+	for kind, body := range map[string]string{
+		"application/json": `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1e-2000000000"}}}]}}`,
+		"application/yaml": "metadata: {name: p}\nspec: {containers: [{name: c, image: i, resources: {limits: {cpu: \"1\\x65-2000000000\"}}}]}",
+	} {
+		err := client(t).CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type", kind).
+			Body([]byte(body)).Do(t.Context()).Error()
+		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "exponent") {
+			t.Errorf("as %s: %v", kind, err)
+		}
+	}
+}
+
 // RS-01: every number that an object of any kind may have is tried at the ends of its type, and the API answers each in
 // words: it is taken or refused, and nothing of it is an error of the server's.
 // ATTACK C39.

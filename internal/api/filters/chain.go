@@ -37,6 +37,7 @@ func Chain(o Options) func(api http.Handler, c *genericapiserver.Config) http.Ha
 		sessions := &sessionLimits{perUser: o.MaxSessionsPerUser, perNamespace: o.MaxSessionsPerNamespace,
 			lasts: c.LongRunningFunc, codecs: o.Codecs, users: tally{}, namespaces: tally{}}
 		api = withWholePatches(withLogProtocols(api, o.Codecs), o.Codecs, c.MaxRequestBodyBytes)
+		api = withBoundedNumbers(api, o.Codecs, c.MaxRequestBodyBytes)
 		inner := sessions.hold(limits.hold(sparing(api, o.Codecs, o.Short, c.LongRunningFunc)))
 		chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(o.Await(inner), c), c)
 		if o.Page != nil {

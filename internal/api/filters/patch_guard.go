@@ -25,23 +25,30 @@ func withWholePatches(next http.Handler, codecs runtime.NegotiatedSerializer, mo
 			next.ServeHTTP(w, req)
 			return
 		}
-		body, err := io.ReadAll(io.LimitReader(req.Body, most))
+		req, body, err := peek(req, most)
 		if err == nil && lacksValue(body) {
 			refusal := apierrors.NewBadRequest(`an operation "test" of the patch has no value: say what "value" the whole object is to be compared with`)
 			responsewriters.ErrorNegotiated(refusal, codecs, schema.GroupVersion{}, w, req)
 			return
 		}
-		req = req.Clone(req.Context())
-		rest := io.Reader(req.Body)
-		if err != nil {
-			rest = failedReader{err}
-		}
-		req.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(body), rest), req.Body}
 		next.ServeHTTP(w, req)
 	})
+}
+
+// peek is the beginning of a request's body, and the request with its body whole again. The error is that of reading,
+// which whoever reads that body meets too.
+func peek(req *http.Request, most int64) (whole *http.Request, beginning []byte, err error) {
+	beginning, err = io.ReadAll(io.LimitReader(req.Body, most))
+	rest := io.Reader(req.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	whole = req.Clone(req.Context())
+	whole.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(beginning), rest), req.Body}
+	return whole, beginning, err
 }
 
 // failedReader fails as a reader before it has.
