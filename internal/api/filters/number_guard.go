@@ -4,6 +4,7 @@ package filters
 
 import (
 	"bytes"
+	"encoding/binary"
 	"mime"
 	"net/http"
 	"strconv"
@@ -65,13 +66,19 @@ func bringsObject(req *http.Request) bool {
 
 // endlessNumber says what is wrong with such a number in a body of that media type; "": there is none. (Pure.)
 func endlessNumber(body []byte, kind string) string {
-	if strings.HasSuffix(kind, "yaml") { // which has many ways to write a text
+	whole := wholeInJSON
+	switch {
+	case strings.HasSuffix(kind, "protobuf"):
+		whole = wholeInProtobuf
+	case strings.HasSuffix(kind, "yaml"): // which has many ways to write a text
 		if text, err := yaml.YAMLToJSON(body); err == nil { // else the library refuses it
 			body = text
 		}
-	}
-	if bytes.Contains(body, []byte(`\u`)) {
-		body = unescaped(body)
+		fallthrough
+	default:
+		if bytes.Contains(body, []byte(`\u`)) {
+			body = unescaped(body)
+		}
 	}
 	digits := 0
 	for i, c := range body {
@@ -81,23 +88,53 @@ func endlessNumber(body []byte, kind string) string {
 			}
 			continue
 		}
-		if (c == 'e' || c == 'E') && digits > 0 && i+1 < len(body) && body[i+1] == '-' && tinyExponent(body[i+2:]) {
-			return "a number in it has an exponent of -" + strconv.Itoa(smallest) + " or below: no quantity is so small"
+		if (c == 'e' || c == 'E') && digits > 0 && i+1 < len(body) && body[i+1] == '-' {
+			if n := tinyExponent(body[i+2:]); n > 0 && whole(body, i-digits, i+2+n) {
+				return "a number in it has an exponent of -" + strconv.Itoa(smallest) +
+					" or below: no quantity is so small"
+			}
 		}
 		digits = 0
 	}
 	return ""
 }
 
+// wholeInJSON says whether a number, with its sign, is all of a value: in a name such as e2e-29384920, as the Jobs of
+// CronJobs have them, it is not.
+func wholeInJSON(text []byte, from, to int) bool {
+	if from > 0 && (text[from-1] == '-' || text[from-1] == '+') {
+		from--
+	}
+	ends := func(c byte, by string) bool { return strings.IndexByte(by, c) >= 0 }
+	return (from == 0 || ends(text[from-1], "\":[, \t\r\n")) && (to == len(text) || ends(text[to], "\",]} \t\r\n"))
+}
+
+// wholeInProtobuf says so where a text has its length before it.
+func wholeInProtobuf(message []byte, from, to int) bool {
+	if from > 0 && (message[from-1] == '-' || message[from-1] == '+') && hasLength(message, from-1, to) {
+		return true
+	}
+	return hasLength(message, from, to)
+}
+
+func hasLength(message []byte, from, to int) bool {
+	length := binary.AppendUvarint(nil, uint64(to-from))
+	return bytes.HasSuffix(message[:from], length)
+}
+
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// tinyExponent says whether a text begins with a number of at least smallest.
-func tinyExponent(text []byte) bool {
+// tinyExponent is how long the number is that a text begins with, if it is at least smallest; else 0.
+func tinyExponent(text []byte) (length int) {
 	n := 0
-	for i := 0; i < len(text) && digit(text[i]) && n < smallest; i++ {
-		n = 10*n + int(text[i]-'0')
+	for length < len(text) && digit(text[length]) {
+		n = min(10*n+int(text[length]-'0'), smallest)
+		length++
 	}
-	return n >= smallest
+	if n < smallest {
+		return 0
+	}
+	return length
 }
 
 // unescaped is JSON with what is written as \u0065 written as it is, where that is a letter of ASCII. It need not be

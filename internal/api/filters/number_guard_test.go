@@ -29,6 +29,12 @@ func TestEndlessNumber(t *testing.T) {
 		`{"cpu":"1e-9"}`:                                          {false, false},
 		`{"cpu":"1e-9999"}`:                                       {false, false},
 		`{"cpu":"1e10000000"}`:                                    {false, false}, // this is quick
+		`{"name":"e2e-29384920"}`:                                 {false, false}, // of a CronJob e2e
+		`{"name":"test-2e-29384920"}`:                             {false, false},
+		`{"name":"2e-29384920-x7k2p"}`:                            {false, false},
+		`{"cpu":"-1e-10000000"}`:                                  {true, true},
+		`["1e-10000000"]`:                                         {true, true},
+		`1e-10000000`:                                             {true, false},
 		`{"name":"the-10000000"}`:                                 {false, false},
 		`{"name":"e-10000000"}`:                                   {false, false},
 		`{"name":"1e-"}`:                                          {false, false},
@@ -88,13 +94,18 @@ func TestBoundedNumbers(t *testing.T) {
 
 // RS-01: also as protobuf, in which texts are as they are.
 func TestEndlessNumberInProtobuf(t *testing.T) {
-	pod := corev1.Pod{}
-	pod.Spec.NodeName = "1e-10000000" // a text like any; a quantity cannot be made so here, as it would have to be read
-	text, err := pod.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if endlessNumber(text, "application/vnd.kubernetes.protobuf") == "" {
-		t.Error("not found")
+	for text, want := range map[string]bool{
+		"1e-10000000": true, "+1e-10000000": true, "0." + strings.Repeat("0", 66) + "1e-10000000": true, // its length is a letter
+		"0." + strings.Repeat("0", 200) + "1e-10000000": true, "e2e-29384920": false, "test-2e-29384920": false, "1e-9": false,
+	} {
+		pod := corev1.Pod{}
+		pod.Spec.NodeName = text // a text like any; a quantity cannot be made so here, as it would have to be read
+		message, err := pod.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := endlessNumber(message, "application/vnd.kubernetes.protobuf"); (got != "") != want {
+			t.Errorf("%.40s: %q", text, got)
+		}
 	}
 }
