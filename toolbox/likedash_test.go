@@ -181,3 +181,21 @@ func TestHereDocumentsAndDescriptors(t *testing.T) {
 		"to read and write": {`echo abc >f; cat 0<>f; cat <>f; echo x 1<>f; cat f; echo y >g; { read l; echo z >&0; } <>g; cat g; : <>new; ls; echo e 2<>h >&2; cat h; cat 2>/dev/null <>nodir/x || echo none`, "abc\nabc\nx\nc\ny\nz\nf\ng\nnew\ne\nnone\n"},
 	})
 }
+
+// The builtins that the interpreter has in part only.
+func TestBuiltinsInFull(t *testing.T) {
+	const all = `while getopts ab:c o 2>/dev/null; do case $o in b) echo "b <$OPTARG>";; *) echo "$o";; esac; done; echo $OPTIND; `
+	likeDash(t, map[string][2]string{
+		"getopts":                {`set -- -a -b val -c x y; ` + all + `shift $((OPTIND-1)); echo "$@"; set -- -abval -cb '' -- -a; OPTIND=1; ` + all + `set -- -a - x; OPTIND=1; ` + all, "a\nb <val>\nc\n5\nx y\na\nb <val>\nc\nb <>\n5\na\n2\n"},
+		"getopts, wrong":         {`set -- -x -b; ` + all + `OPTIND=1; while getopts :ab: o; do echo "$o $OPTARG"; done`, "?\n?\n3\n? x\n: b\n"},
+		"getopts in functions":   {`f() { local OPTIND=1; while getopts n:v o; do case $o in n) echo n=$OPTARG;; v) echo v;; esac; done; shift $((OPTIND-1)); echo "rest $*"; }; f -v -n 3 a b; f -vn4 c; x=$(f -v d); echo $x`, "v\nn=3\nrest a b\nv\nn=4\nrest c\nv rest d\n"},
+		"bash: shift":            {`set -- a b; shift 3; echo $? $#; shift 2; echo $? $#; f() { shift; echo $#; }; f x y`, "shift: there are 2 parameters\n1 2\n0 0\n1\n"},
+		"alias":                  {"alias ll='echo aliased' e='echo '\nll x\ne ll\nf() { ll y; }\nf\nunalias ll\nll 2>/dev/null || echo gone", "aliased x\necho aliased\naliased y\ngone\n"},
+		"set shows variables":    {`foo='a  b'; set | grep '^foo='; export bar=1; export -p | grep bar= >/dev/null && echo exported; readonly baz=2; readonly | grep baz= >/dev/null && echo readonly; f() { export | grep -c foo=; }; f; echo $?`, "foo='a  b'\nexported\nreadonly\n0\n1\n"},
+		"command -v and -V":      {`f() { :; }; command -v cd; command -v f; command -v if; command -V cd; command -V if; command -v nosuch || echo none`, "cd\nf\nif\ncd is a shell builtin\nif is a shell keyword\nnone\n"},
+		"umask in letters":       {`umask 022; umask -S; umask u=rwx,g=,o=; umask; umask g+r; umask; umask a=rx; umask; umask x 2>/dev/null || echo no`, "u=rwx,g=rx,o=rx\n0077\n0037\n0222\nno\n"},
+		"ulimit":                 {`(ulimit -n 64; ulimit -n); [ $(ulimit -n) -gt 64 ] && echo more; (ulimit -S -c 0; ulimit -c; ulimit -f unlimited; ulimit -f); ulimit -a | grep -c files; (ulimit -S -n 50; ulimit -S -n); ulimit -n x 2>/dev/null || echo no`, "64\nmore\n0\nunlimited\n1\n50\nno\n"},
+		"set -x":                 {`exec 2>&1; set -x; echo a "b c" 'd$'; [ a = a ] && x=1; trap 'echo T' USR1; y=$(echo s); { :; } >f; set +x; echo end`, "+ echo a b c d$\na b c d$\n+ [ a = a ]\n+ x=1\n+ trap echo T USR1\n+ echo s\n+ y=s\n+ :\n+ set +x\nend\n"},
+		"set -x shows to a file": {`(set -x; trap 'x=1' USR1; x=$(echo s); (echo in); for i in 1; do { [ $i = 2 ] && break; :; }; done; true & wait) 2>f >f2; grep -c shell: f; :`, "0\n"},
+	})
+}

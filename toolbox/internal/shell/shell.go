@@ -72,7 +72,8 @@ func newSession(known func(string) bool, name string, params ...string) (*sessio
 	})
 	var err error
 	s.runner, err = interp.New(
-		interp.StdIO(os.Stdin, os.Stdout, traceless{os.Stderr}),
+		interp.StdIO(os.Stdin, traceless{os.Stdout}, traceless{os.Stderr}),
+		interp.Interactive(true), // which means aliases
 		interp.CallHandler(s.call),
 		interp.OpenHandler(s.opener),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
