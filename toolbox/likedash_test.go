@@ -83,12 +83,13 @@ func TestTrapOnErr(t *testing.T) {
 // What a subshell changes of its traps and its umask is its own.
 func TestSubshellsOwn(t *testing.T) {
 	likeDash(t, map[string][2]string{
-		"traps taken away":    {`trap 'echo T' TERM; (trap - TERM); kill -TERM $$; (trap '' TERM); kill -TERM $$; x=$(trap - TERM); kill -TERM $$; trap - TERM | cat; kill -TERM $$; (trap - TERM; kill -TERM $$; echo in); echo end`, "T\nT\nT\nT\nin\nT\nend\n"},
-		"traps set":           {`trap 'echo T' TERM; (trap 'echo U' TERM; echo in); kill -TERM $$; f() { trap 'echo U' TERM; }; (f); kill -TERM $$; x=$(f; (f)); kill -TERM $$`, "in\nT\nT\nT\n"},
-		"ignored":             {`trap '' TERM; (trap 'echo U' TERM); kill -TERM $$; echo on`, "on\n"},
-		"traps of pipelines":  {`{ trap 'echo bye' EXIT; echo a; } | cat; echo b | { trap 'echo bye' EXIT; cat; }; f() { trap 'echo f' EXIT; }; (f; echo in); x=$(f; echo s); echo $x; f | cat; echo end`, "a\nbye\nb\nbye\nin\nf\ns f\nf\nend\n"},
-		"umask":               {`umask 022; (umask 077; umask; : >f; sh -c umask); umask; x=$(umask 027; umask); echo $x; umask 077 | cat; umask; f() { umask 077; }; (f; exit 3); x=$(f); umask; : >g; stat -c %a f g; f; umask`, "0077\n0077\n0022\n0027\n0022\n0022\n600\n644\n0077\n"},
-		"the end of a script": {`echo x | eval 'exit 3'; echo $?; echo 'exit 4' >s; echo x | . ./s; echo $?; echo a b | { read x y; echo $y; }`, "3\n4\nb\n"},
+		"traps taken away":       {`trap 'echo T' TERM; (trap - TERM); kill -TERM $$; (trap '' TERM); kill -TERM $$; x=$(trap - TERM); kill -TERM $$; trap - TERM | cat; kill -TERM $$; (trap - TERM; kill -TERM $$; echo in); echo end`, "T\nT\nT\nT\nin\nT\nend\n"},
+		"traps set":              {`trap 'echo T' TERM; (trap 'echo U' TERM; echo in); kill -TERM $$; f() { trap 'echo U' TERM; }; (f); kill -TERM $$; x=$(f; (f)); kill -TERM $$`, "in\nT\nT\nT\n"},
+		"ignored":                {`trap '' TERM; (trap 'echo U' TERM); kill -TERM $$; echo on`, "on\n"},
+		"traps of pipelines":     {`{ trap 'echo bye' EXIT; echo a; } | cat; echo b | { trap 'echo bye' EXIT; cat; }; f() { trap 'echo f' EXIT; }; (f; echo in); x=$(f; echo s); echo $x; f | cat; echo end`, "a\nbye\nb\nbye\nin\nf\ns f\nf\nend\n"},
+		"umask":                  {`umask 022; (umask 077; umask; : >f; sh -c umask); umask; x=$(umask 027; umask); echo $x; umask 077 | cat; umask; f() { umask 077; }; (f; exit 3); x=$(f); umask; : >g; stat -c %a f g; f; umask`, "0077\n0077\n0022\n0027\n0022\n0022\n600\n644\n0077\n"},
+		"the last of a pipeline": {`umask 022; mkdir d; echo x | { cd d; pwd | tail -c 3; }; ls; echo a:b | { IFS=:; read x y; echo $y; }; x='a b'; set -- $x; echo $#; : | set -- c; echo $#; echo x | { exec >f; cat; }; echo out; echo a | { read x; umask 077; }; umask; n=0; printf '1\n2\n' | while read x; do set -- y; done; echo $1`, "/d\nd\nb\n2\n2\nout\n0022\na\n"},
+		"the end of a script":    {`echo x | eval 'exit 3'; echo $?; echo 'exit 4' >s; echo x | . ./s; echo $?; echo a b | { read x y; echo $y; }`, "3\n4\nb\n"},
 	})
 }
 
@@ -159,7 +160,7 @@ func TestWords(t *testing.T) {
 		"files":           {`echo x >a\ b; cat <a\ b; echo y >>"a b"; exec 3>c\ d; echo z >&3; : >\*; ls; cat <<A >e\ f` + "\n$x\nA\n" + `cat e\ f`, "x\n*\na b\nc d\n\n"},
 		"case":            {`case a\ b in "a b") echo 1;; esac; case a\*b in a\*b) echo 2;; esac`, "1\n2\n"},
 		"defaults":        {`echo ${x:-a\ b} "${x:-a\ b}" ${x:-\$y} "${x:-\$y}" "${x:-\"q\"}" "${x:-a\}b}"; : ${z:=a\ b}; echo "$z"; x='a*b'; echo ${x%\**} "${x#a\*}"`, `a b a\ b $y $y "q" a}b` + "\na b\na b\n"},
-		"single quotes":   {`a=1; echo "${x:-'$a'}" ${x:-'$a'} "${a:+'it'}" "${x:-a'b'c}"; cat <<A` + "\n${x:-'$a'} ${x:-\"q\"} \"${x:-y z}\"\nA\n" + `f() { echo "${x:-'$a'}" "${x:-\$a}" ${x:-\$a}; }; f & wait`, "'1' $a 'it' a'b'c\n'1' q \"y z\"\n'1' $a $a\n"},
+		"single quotes":   {`a=1; echo "${x:-'$a'}" ${x:-'$a'} "${a:+'it'}" "${x:-a'b'c}" "${x:-~}"; cat <<A` + "\n${x:-'$a'} ${x:-\"q\"} \"${x:-y z}\"\nA\n" + `f() { echo "${x:-'$a'}" "${x:-\$a}" ${x:-\$a}; }; f & wait`, "'1' $a 'it' a'b'c ~\n'1' q \"y z\"\n'1' $a $a\n"},
 		"~ behind colons": {`HOME=/h; p=/a:~/b:~; echo $p; p=$p:~/c; echo $p; echo a:~/b; export q=x:~; echo $q; r=~:~/x; echo $r; s=a~:b~/c; echo $s; t="a:~"; echo $t; u=a:"b":~/c; echo $u; v=\~:~; echo $v; PATH=$PATH:~/bin sh -c 'echo ${PATH##*:}'`, "/a:/h/b:/h\n/a:/h/b:/h:/h/c\na:~/b\nx:/h\n/h:/h/x\na~:b~/c\na:~\na:b:/h/c\n~:/h\n/h/bin\n"},
 		"${10}":           {`set -- 1 2 3 4 5 6 7 8 9 'a b' k; echo "${10}" ${11} "<${12}>" "x${10}y" $10; x=${10}; echo "$x"; f() { printf '<%s>' "${10}" ${10}; echo; }; f "$@"; set -- a; f "$@"`, "a b k <> xa by 10\na b\n<a b><a><b>\n<>\n"},
 		"${1+\"$@\"}":     {`set -- a 'b c'; printf '<%s>' ${1+"$@"}; set --; printf '<%s>' x ${1+"$@"}; echo`, "<a><b c><x>\n"},
