@@ -61,6 +61,7 @@ func TestErrexit(t *testing.T) {
 		"of an if, a case, braces": {`set -e; if :; then false && :; fi; echo $?; if false; then :; elif :; then ! :; else :; fi; echo $?; case a in a) false && :;; esac; echo $?; { { false && :; }; }; echo $?; : && { (exit 3) && :; }; echo $?`, "1\n1\n1\n1\n3\n"},
 		"and of a function":        {`sh -c 'set -e; f() { if :; then false && :; fi; }; f || echo no; f; echo never'; echo $?; sh -c 'set -e; (for i in 1; do false && :; done); echo never'; echo $?`, "no\n1\n1\n"},
 		"from standard input":      {`printf 'f() { for i in 1; do false && :; done; }\nset -e\nfor i in 1; do false && :; done\nf || (false; echo x) || echo n\nf\necho never\n' | { sh -c 'sh'; echo $?; }`, "x\n1\n"},
+		"the trap's $?":            {`printf 'trap "echo st \$?" EXIT\n(exit 4)\n' | { sh -c 'sh'; echo $?; }`, "st 4\n4\n"},
 		"the trap on EXIT":         {`(trap 'echo bye $?' EXIT; set -e; for i in 1; do false && :; done; echo on; f() { (exit 3); }; f; echo never); echo $?`, "on\nbye 3\n3\n"},
 	})
 }

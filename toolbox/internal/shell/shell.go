@@ -235,8 +235,10 @@ func (s *session) stream() error {
 	return s.result(last)
 }
 
-// leave runs the EXIT trap.
-func (s *session) leave() { _ = s.runner.Run(context.Background(), &syntax.File{}) }
+// leave runs the EXIT trap, which finds $? as it is.
+func (s *session) leave() {
+	_ = s.runner.Run(context.Background(), &syntax.File{Stmts: s.withTraps(nil)})
+}
 
 // bytewise reads one byte at a time: the rest of the input may be a command's. What does not end with the end of a line
 // is given one, as the parser tells by it that a command is whole.
