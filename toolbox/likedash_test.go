@@ -184,6 +184,13 @@ func TestHereDocumentsAndDescriptors(t *testing.T) {
 	})
 }
 
+// Whoever has waited for a process may ask once more how it ended.
+func TestWaitsTwice(t *testing.T) {
+	likeDash(t, map[string][2]string{
+		"by its id": {`sh -c 'exit 7' & p=$!; wait $p; echo $?; wait $p; echo $?; wait; wait $p; echo $?; wait 99999 2>/dev/null; echo $?`, "7\n7\n7\n127\n"},
+	})
+}
+
 // The builtins that the interpreter has in part only.
 func TestBuiltinsInFull(t *testing.T) {
 	const all = `while getopts ab:c o 2>/dev/null; do case $o in b) echo "b <$OPTARG>";; *) echo "$o";; esac; done; echo $OPTIND; `
