@@ -61,6 +61,7 @@ func TestErrexit(t *testing.T) {
 		"of an if, a case, braces": {`set -e; if :; then false && :; fi; echo $?; if false; then :; elif :; then ! :; else :; fi; echo $?; case a in a) false && :;; esac; echo $?; { { false && :; }; }; echo $?; : && { (exit 3) && :; }; echo $?`, "1\n1\n1\n1\n3\n"},
 		"and of a function":        {`sh -c 'set -e; f() { if :; then false && :; fi; }; f || echo no; f; echo never'; echo $?; sh -c 'set -e; (for i in 1; do false && :; done); echo never'; echo $?`, "no\n1\n1\n"},
 		"from standard input":      {`printf 'f() { for i in 1; do false && :; done; }\nset -e\nfor i in 1; do false && :; done\nf || (false; echo x) || echo n\nf\necho never\n' | { sh -c 'sh'; echo $?; }`, "x\n1\n"},
+		"the trap's $?":            {`printf 'trap "echo st \$?" EXIT\n(exit 4)\n' | { sh -c 'sh'; echo $?; }`, "st 4\n4\n"},
 		"the trap on EXIT":         {`(trap 'echo bye $?' EXIT; set -e; for i in 1; do false && :; done; echo on; f() { (exit 3); }; f; echo never); echo $?`, "on\nbye 3\n3\n"},
 	})
 }
@@ -83,12 +84,13 @@ func TestTrapOnErr(t *testing.T) {
 // What a subshell changes of its traps and its umask is its own.
 func TestSubshellsOwn(t *testing.T) {
 	likeDash(t, map[string][2]string{
-		"traps taken away":    {`trap 'echo T' TERM; (trap - TERM); kill -TERM $$; (trap '' TERM); kill -TERM $$; x=$(trap - TERM); kill -TERM $$; trap - TERM | cat; kill -TERM $$; (trap - TERM; kill -TERM $$; echo in); echo end`, "T\nT\nT\nT\nin\nT\nend\n"},
-		"traps set":           {`trap 'echo T' TERM; (trap 'echo U' TERM; echo in); kill -TERM $$; f() { trap 'echo U' TERM; }; (f); kill -TERM $$; x=$(f; (f)); kill -TERM $$`, "in\nT\nT\nT\n"},
-		"ignored":             {`trap '' TERM; (trap 'echo U' TERM); kill -TERM $$; echo on`, "on\n"},
-		"traps of pipelines":  {`{ trap 'echo bye' EXIT; echo a; } | cat; echo b | { trap 'echo bye' EXIT; cat; }; f() { trap 'echo f' EXIT; }; (f; echo in); x=$(f; echo s); echo $x; f | cat; echo end`, "a\nbye\nb\nbye\nin\nf\ns f\nf\nend\n"},
-		"umask":               {`umask 022; (umask 077; umask; : >f; sh -c umask); umask; x=$(umask 027; umask); echo $x; umask 077 | cat; umask; f() { umask 077; }; (f; exit 3); x=$(f); umask; : >g; stat -c %a f g; f; umask`, "0077\n0077\n0022\n0027\n0022\n0022\n600\n644\n0077\n"},
-		"the end of a script": {`echo x | eval 'exit 3'; echo $?; echo 'exit 4' >s; echo x | . ./s; echo $?; echo a b | { read x y; echo $y; }`, "3\n4\nb\n"},
+		"traps taken away":       {`trap 'echo T' TERM; (trap - TERM); kill -TERM $$; (trap '' TERM); kill -TERM $$; x=$(trap - TERM); kill -TERM $$; trap - TERM | cat; kill -TERM $$; (trap - TERM; kill -TERM $$; echo in); echo end`, "T\nT\nT\nT\nin\nT\nend\n"},
+		"traps set":              {`trap 'echo T' TERM; (trap 'echo U' TERM; echo in); kill -TERM $$; f() { trap 'echo U' TERM; }; (f); kill -TERM $$; x=$(f; (f)); kill -TERM $$`, "in\nT\nT\nT\n"},
+		"ignored":                {`trap '' TERM; (trap 'echo U' TERM); kill -TERM $$; echo on`, "on\n"},
+		"traps of pipelines":     {`{ trap 'echo bye' EXIT; echo a; } | cat; echo b | { trap 'echo bye' EXIT; cat; }; f() { trap 'echo f' EXIT; }; (f; echo in); x=$(f; echo s); echo $x; f | cat; echo end`, "a\nbye\nb\nbye\nin\nf\ns f\nf\nend\n"},
+		"umask":                  {`umask 022; (umask 077; umask; : >f; sh -c umask); umask; x=$(umask 027; umask); echo $x; umask 077 | cat; umask; f() { umask 077; }; (f; exit 3); x=$(f); umask; : >g; stat -c %a f g; f; umask`, "0077\n0077\n0022\n0027\n0022\n0022\n600\n644\n0077\n"},
+		"the last of a pipeline": {`umask 022; mkdir d; echo x | { cd d; pwd | tail -c 3; }; ls; echo a:b | { IFS=:; read x y; echo $y; }; x='a b'; set -- $x; echo $#; : | set -- c; echo $#; echo x | { exec >f; cat; }; echo out; echo a | { read x; umask 077; }; umask; n=0; printf '1\n2\n' | while read x; do set -- y; done; echo $1`, "/d\nd\nb\n2\n2\nout\n0022\na\n"},
+		"the end of a script":    {`echo x | eval 'exit 3'; echo $?; echo 'exit 4' >s; echo x | . ./s; echo $?; echo a b | { read x y; echo $y; }`, "3\n4\nb\n"},
 	})
 }
 
@@ -159,7 +161,7 @@ func TestWords(t *testing.T) {
 		"files":           {`echo x >a\ b; cat <a\ b; echo y >>"a b"; exec 3>c\ d; echo z >&3; : >\*; ls; cat <<A >e\ f` + "\n$x\nA\n" + `cat e\ f`, "x\n*\na b\nc d\n\n"},
 		"case":            {`case a\ b in "a b") echo 1;; esac; case a\*b in a\*b) echo 2;; esac`, "1\n2\n"},
 		"defaults":        {`echo ${x:-a\ b} "${x:-a\ b}" ${x:-\$y} "${x:-\$y}" "${x:-\"q\"}" "${x:-a\}b}"; : ${z:=a\ b}; echo "$z"; x='a*b'; echo ${x%\**} "${x#a\*}"`, `a b a\ b $y $y "q" a}b` + "\na b\na b\n"},
-		"single quotes":   {`a=1; echo "${x:-'$a'}" ${x:-'$a'} "${a:+'it'}" "${x:-a'b'c}"; cat <<A` + "\n${x:-'$a'} ${x:-\"q\"} \"${x:-y z}\"\nA\n" + `f() { echo "${x:-'$a'}" "${x:-\$a}" ${x:-\$a}; }; f & wait`, "'1' $a 'it' a'b'c\n'1' q \"y z\"\n'1' $a $a\n"},
+		"single quotes":   {`a=1; echo "${x:-'$a'}" ${x:-'$a'} "${a:+'it'}" "${x:-a'b'c}" "${x:-~}"; cat <<A` + "\n${x:-'$a'} ${x:-\"q\"} \"${x:-y z}\"\nA\n" + `f() { echo "${x:-'$a'}" "${x:-\$a}" ${x:-\$a}; }; f & wait`, "'1' $a 'it' a'b'c ~\n'1' q \"y z\"\n'1' $a $a\n"},
 		"~ behind colons": {`HOME=/h; p=/a:~/b:~; echo $p; p=$p:~/c; echo $p; echo a:~/b; export q=x:~; echo $q; r=~:~/x; echo $r; s=a~:b~/c; echo $s; t="a:~"; echo $t; u=a:"b":~/c; echo $u; v=\~:~; echo $v; PATH=$PATH:~/bin sh -c 'echo ${PATH##*:}'`, "/a:/h/b:/h\n/a:/h/b:/h:/h/c\na:~/b\nx:/h\n/h:/h/x\na~:b~/c\na:~\na:b:/h/c\n~:/h\n/h/bin\n"},
 		"${10}":           {`set -- 1 2 3 4 5 6 7 8 9 'a b' k; echo "${10}" ${11} "<${12}>" "x${10}y" $10; x=${10}; echo "$x"; f() { printf '<%s>' "${10}" ${10}; echo; }; f "$@"; set -- a; f "$@"`, "a b k <> xa by 10\na b\n<a b><a><b>\n<>\n"},
 		"${1+\"$@\"}":     {`set -- a 'b c'; printf '<%s>' ${1+"$@"}; set --; printf '<%s>' x ${1+"$@"}; echo`, "<a><b c><x>\n"},
@@ -179,5 +181,30 @@ func TestHereDocumentsAndDescriptors(t *testing.T) {
 		". /dev/stdin":      {`echo 'echo in; x=5; (echo sub)' | { . /dev/stdin; echo $x; }; . /dev/stdin <<A` + "\ny=6\nA\n" + `echo $y; echo 'echo three' >s; . /dev/fd/3 3<s`, "in\nsub\n5\n6\nthree\n"},
 		"</dev/stdin":       {`echo a | { cat </dev/stdin; }; echo b | { exec 3</dev/stdin; cat <&3; }`, "a\nb\n"},
 		"to read and write": {`echo abc >f; cat 0<>f; cat <>f; echo x 1<>f; cat f; echo y >g; { read l; echo z >&0; } <>g; cat g; : <>new; ls; echo e 2<>h >&2; cat h; cat 2>/dev/null <>nodir/x || echo none`, "abc\nabc\nx\nc\ny\nz\nf\ng\nnew\ne\nnone\n"},
+	})
+}
+
+// Whoever has waited for a process may ask once more how it ended.
+func TestWaitsTwice(t *testing.T) {
+	likeDash(t, map[string][2]string{
+		"by its id": {`sh -c 'exit 7' & p=$!; wait $p; echo $?; wait $p; echo $?; wait; wait $p; echo $?; wait 99999 2>/dev/null; echo $?`, "7\n7\n7\n127\n"},
+	})
+}
+
+// The builtins that the interpreter has in part only.
+func TestBuiltinsInFull(t *testing.T) {
+	const all = `while getopts ab:c o 2>/dev/null; do case $o in b) echo "b <$OPTARG>";; *) echo "$o";; esac; done; echo $OPTIND; `
+	likeDash(t, map[string][2]string{
+		"getopts":                {`set -- -a -b val -c x y; ` + all + `shift $((OPTIND-1)); echo "$@"; set -- -abval -cb '' -- -a; OPTIND=1; ` + all + `set -- -a - x; OPTIND=1; ` + all, "a\nb <val>\nc\n5\nx y\na\nb <val>\nc\nb <>\n5\na\n2\n"},
+		"getopts, wrong":         {`set -- -x -b; ` + all + `OPTIND=1; while getopts :ab: o; do echo "$o $OPTARG"; done`, "?\n?\n3\n? x\n: b\n"},
+		"getopts in functions":   {`f() { local OPTIND=1; while getopts n:v o; do case $o in n) echo n=$OPTARG;; v) echo v;; esac; done; shift $((OPTIND-1)); echo "rest $*"; }; f -v -n 3 a b; f -vn4 c; x=$(f -v d); echo $x`, "v\nn=3\nrest a b\nv\nn=4\nrest c\nv rest d\n"},
+		"bash: shift":            {`set -- a b; shift 3; echo $? $#; shift 2; echo $? $#; f() { shift; echo $#; }; f x y`, "shift: there are 2 parameters\n1 2\n0 0\n1\n"},
+		"alias":                  {"alias ll='echo aliased' e='echo '\nll x\ne ll\nf() { ll y; }\nf\nunalias ll\nll 2>/dev/null || echo gone", "aliased x\necho aliased\naliased y\ngone\n"},
+		"set shows variables":    {`foo='a  b'; set | grep '^foo='; export bar=1; export -p | grep bar= >/dev/null && echo exported; readonly baz=2; readonly | grep baz= >/dev/null && echo readonly; f() { export | grep -c foo=; }; f; echo $?`, "foo='a  b'\nexported\nreadonly\n0\n1\n"},
+		"command -v and -V":      {`f() { :; }; command -v cd; command -v f; command -v if; command -V cd; command -V if; command -v nosuch || echo none`, "cd\nf\nif\ncd is a shell builtin\nif is a shell keyword\nnone\n"},
+		"umask in letters":       {`umask 022; umask -S; umask u=rwx,g=,o=; umask; umask g+r; umask; umask a=rx; umask; umask x 2>/dev/null || echo no`, "u=rwx,g=rx,o=rx\n0077\n0037\n0222\nno\n"},
+		"ulimit":                 {`(ulimit -n 64; ulimit -n); [ $(ulimit -n) -gt 64 ] && echo more; (ulimit -S -c 0; ulimit -c; ulimit -f unlimited; ulimit -f); ulimit -a | grep -c files; (ulimit -S -n 50; ulimit -S -n); ulimit -n x 2>/dev/null || echo no`, "64\nmore\n0\nunlimited\n1\n50\nno\n"},
+		"set -x":                 {`exec 2>&1; set -x; echo a "b c" 'd$'; [ a = a ] && x=1; trap 'echo T' USR1; y=$(echo s); { :; } >f; set +x; echo end`, "+ echo a b c d$\na b c d$\n+ [ a = a ]\n+ x=1\n+ trap echo T USR1\n+ echo s\n+ y=s\n+ :\n+ set +x\nend\n"},
+		"set -x shows to a file": {`(set -x; trap 'x=1' USR1; x=$(echo s); (echo in); for i in 1; do { [ $i = 2 ] && break; :; }; done; true & wait) 2>f >f2; grep -c shell: f; :`, "0\n"},
 	})
 }

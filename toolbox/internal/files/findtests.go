@@ -171,7 +171,7 @@ func kindTest(v string) (test, error) {
 
 func permTest(v string) (test, error) {
 	how := v[:min(1, len(v))]
-	change, err := parseMode(strings.TrimLeft(v, "-/"), 0)
+	change, err := ParseMode(strings.TrimLeft(v, "-/"), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func FuzzModes(f *testing.F) {
 		f.Add(s, uint32(0o644), true)
 	}
 	f.Fuzz(func(t *testing.T, text string, old uint32, dir bool) {
-		if change, err := parseMode(text, 0o22); err == nil {
+		if change, err := ParseMode(text, 0o22); err == nil {
 			if mode := change(old&0o7777, dir); mode > 0o7777 {
 				t.Errorf("%q makes %o of %o", text, mode, old&0o7777)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
-// parseMode returns what a MODE makes of old permission bits (with 07000).
-func parseMode(text string, umask uint32) (func(old uint32, dir bool) uint32, error) {
+// ParseMode returns what a MODE makes of old permission bits (with 07000).
+func ParseMode(text string, umask uint32) (func(old uint32, dir bool) uint32, error) {
 	if n, err := strconv.ParseUint(text, 8, 12); err == nil {
 		return func(uint32, bool) uint32 { return uint32(n) }, nil
 	}
@@ -234,7 +234,7 @@ func chmod(c *applet.Call) error {
 		}
 		early, c.Args = c.Args[0], c.Args[1:]
 	}
-	change, err := parseMode(early, currentUmask())
+	change, err := ParseMode(early, currentUmask())
 	if err != nil {
 		return applet.Usage("%v", err)
 	}

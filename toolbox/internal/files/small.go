@@ -76,7 +76,7 @@ func mkdir(c *applet.Call) error {
 	var change func(uint32, bool) uint32
 	if *perm != "" {
 		var err error
-		if change, err = parseMode(*perm, 0); err != nil {
+		if change, err = ParseMode(*perm, 0); err != nil {
 			return applet.Usage("%v", err)
 		}
 	}

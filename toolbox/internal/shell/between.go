@@ -3,9 +3,7 @@
 package shell
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -264,16 +262,4 @@ func (s *session) catchUp() {
 			giveWay(body)
 		}
 	}
-}
-
-// traceless is standard error without the lines by which set -x would show what is put in here.
-type traceless struct{ *os.File }
-
-func (t traceless) Write(p []byte) (int, error) {
-	for _, ours := range []string{inner, trapStatus + "=", subshell + "=", exitTrap + "=", tableName + "="} {
-		if bytes.HasPrefix(p, []byte("+ "+ours)) {
-			return len(p), nil
-		}
-	}
-	return t.File.Write(p)
 }

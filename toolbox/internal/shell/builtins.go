@@ -11,12 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
+
+	"github.com/wherryproject/wherry/toolbox/internal/files"
 )
 
 // replaced tells whether a builtin of the interpreter is one of ours, which it is behind "command", too.
 func replaced(name string) bool {
 	return slices.Contains([]string{"cd", "help", "kill", "jobs", "fg", "bg", "wait", "disown", "history", "trap",
-		"read", "eval", "exec", "source", ".", "exit", "return", "umask", "ulimit", "test", "["}, name)
+		"read", "eval", "exec", "source", ".", "exit", "return", "umask", "ulimit", "test", "[",
+		"getopts", "shift", "set", "type"}, name)
 }
 
 // changeDir is cd with its options, which the interpreter's has none of: -L, -P and what ends them.
@@ -47,18 +50,37 @@ func changeDir(hc interp.HandlerContext, args []string) ([]string, error) {
 
 // mask shows or sets which rights new files do not have.
 func (s *session) mask(hc interp.HandlerContext, args []string) []string {
+	mask := uint32(currentMask())
 	if len(args) == 1 {
-		fmt.Fprintf(hc.Stdout, "%04o\n", currentMask())
-		return []string{"true"}
+		fmt.Fprintf(hc.Stdout, "%04o\n", mask)
+		return []string{inner + "status", "0"}
 	}
-	mask := 0
-	if _, err := fmt.Sscanf(args[1], "%o", &mask); err != nil || mask < 0 || mask > 0o777 {
-		fmt.Fprintf(hc.Stderr, "umask: %s is not octal\n", args[1])
-		return []string{"false"}
+	if args[1] == "-S" && len(args) == 2 {
+		rights := func(shift int) string {
+			letters := ""
+			for i, letter := range []string{"r", "w", "x"} {
+				if mask>>shift&(4>>i) == 0 {
+					letters += letter
+				}
+			}
+			return letters
+		}
+		fmt.Fprintf(hc.Stdout, "u=%s,g=%s,o=%s\n", rights(6), rights(3), rights(0))
+		return []string{inner + "status", "0"}
 	}
-	was := unix.Umask(mask)
+	change, err := files.ParseMode(args[len(args)-1], 0)
+	if err != nil {
+		fmt.Fprintln(hc.Stderr, "umask:", err)
+		return []string{inner + "status", "1"}
+	}
+	if strings.Trim(args[len(args)-1], "01234567") == "" {
+		mask = change(0, false)
+	} else { // what is written is the rights that files have
+		mask = ^change(^mask&0o777, false)
+	}
+	was := unix.Umask(int(mask & 0o777))
 	s.files.atEnd(hc, "umask", func() { unix.Umask(was) })
-	return []string{"true"}
+	return []string{inner + "status", "0"}
 }
 
 // currentMask is the process's. To ask for it by setting it would give others' files of that moment another one.

@@ -109,7 +109,25 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case "umask":
 		return s.mask(hc, args), nil
 	case "ulimit":
-		return limits(hc, args[1:]), nil
+		return []string{inner + "status", strconv.Itoa(s.limits(hc, args[1:]))}, nil
+	case "getopts":
+		return s.getopts(hc, args[1:]), nil
+	case "shift":
+		return s.shift(hc, args), nil
+	case "set":
+		if len(args) == 1 {
+			return s.list(hc, ""), nil
+		}
+	case inner + "list":
+		return s.list(hc, args[1]), nil
+	case "type":
+		if len(args) == 2 {
+			return s.find(hc, args), nil
+		}
+	case "command":
+		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
+			return s.find(hc, args), nil
+		}
 	}
 	return args, nil
 }

@@ -221,10 +221,13 @@ func (s *session) opener(ctx context.Context, path string, flag int, perm os.Fil
 		perm = 0o666 // less what umask takes from it; the interpreter says 644
 	}
 	f, err := openFile(ctx, path, flag, perm)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err // and no nil of the file's type
+	case flag == os.O_RDONLY:
+		return f, nil
 	}
-	return f, nil
+	return traceless{f}, nil // it may become standard error
 }
 
 // openFile opens a file as the interpreter does, but gives up with the line that it is for: a named pipe waits for its

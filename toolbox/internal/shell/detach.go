@@ -85,7 +85,7 @@ func (s *session) preamble(hc interp.HandlerContext) string {
 	var b strings.Builder
 	for name, v := range hc.Env.Each {
 		if v.Exported && v.Kind == expand.String || !v.IsSet() || !syntax.ValidName(name) ||
-			slices.Contains([]string{"UID", "EUID", "GID", "PWD", tableName, subshell}, name) {
+			slices.Contains([]string{"UID", "EUID", "GID", "PWD", tableName, subshell, tested}, name) {
 			continue
 		}
 		switch v.Kind {

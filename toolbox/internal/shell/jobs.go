@@ -77,6 +77,7 @@ type jobs struct {
 	running map[int]time.Time  // every child that is not reaped yet, and since when
 	cancel  context.CancelFunc // of the line that is run
 	list    []*job             // those with a number, the one last stopped or started at the end
+	past    []*job             // those that were waited for, which may be asked for once more
 	front   *job               // what runs in the foreground
 	text    string             // of the line that is run
 

@@ -146,9 +146,9 @@ func (s *session) dieOfPipe() {
 // other shells have themselves. It is looked at before whether anybody reads.
 func prints(args []string) bool {
 	switch args[0] {
-	case "alias", "dirs", "help", "popd", "pushd", "pwd", "times", "type", "ulimit":
+	case "alias", "dirs", "help", "popd", "pushd", "pwd", "times", "type", "ulimit", inner + "list":
 		return true
-	case "umask":
+	case "umask", "set":
 		return len(args) == 1
 	case "kill":
 		return len(args) > 1 && args[1] == "-l"

@@ -102,6 +102,7 @@ func (w *rewriter) rewrite(n syntax.Node, at place) {
 				detach(n)
 				return true
 			}
+			listed(n)
 			describeFiles(n)
 			w.divide(n)
 		case *syntax.Word:

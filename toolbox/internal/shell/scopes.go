@@ -26,7 +26,7 @@ func opensHigh(n syntax.Node) (found bool) {
 
 // divide makes a subshell, and the parts of a pipeline, what they are in other shells: exit and return end no more than
 // that part, and its descriptors are its own. The interpreter runs a pipeline's last part in the shell itself, which is
-// of use for read only.
+// of use for variables only: one that changes anything else is a subshell, too.
 func (w *rewriter) divide(st *syntax.Stmt) {
 	switch cmd := st.Cmd.(type) {
 	case *syntax.Subshell:
@@ -38,7 +38,7 @@ func (w *rewriter) divide(st *syntax.Stmt) {
 			if w.traps && w.leaves(cmd.X) { // what ends there is not the subshell that it is a part of
 				cmd.X = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.X}}}
 			}
-			if w.leaves(cmd.Y) {
+			if w.leaves(cmd.Y) || changesShell(cmd.Y) {
 				cmd.Y = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.Y}}}
 			}
 		}
@@ -72,6 +72,29 @@ func (w *rewriter) leaves(st *syntax.Stmt) (found bool) {
 		name := call.Args[0].Lit()
 		found = found || ends(call) || w.leaving[name] || setsExit(call) ||
 			slices.Contains([]string{"return", "eval", "source", "."}, name) // what those read may do so
+	})
+	return found
+}
+
+// changesShell tells whether a part of a pipeline changes more of the shell that runs it than variables.
+func changesShell(st *syntax.Stmt) (found bool) {
+	if _, ok := st.Cmd.(*syntax.Subshell); ok {
+		return false
+	}
+	syntax.Walk(st, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FuncDecl, *syntax.Subshell, *syntax.CmdSubst:
+			return false
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				found = found || slices.Contains([]string{"cd", "pushd", "popd", "set", "shift", "umask", "exec",
+					"alias", "unalias"}, n.Args[0].Lit())
+			} else {
+				found = found || slices.ContainsFunc(n.Assigns,
+					func(a *syntax.Assign) bool { return a.Name.Value == "IFS" })
+			}
+		}
+		return !found
 	})
 	return found
 }

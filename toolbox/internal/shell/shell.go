@@ -72,7 +72,8 @@ func newSession(known func(string) bool, name string, params ...string) (*sessio
 	})
 	var err error
 	s.runner, err = interp.New(
-		interp.StdIO(os.Stdin, os.Stdout, traceless{os.Stderr}),
+		interp.StdIO(os.Stdin, traceless{os.Stdout}, traceless{os.Stderr}),
+		interp.Interactive(true), // which means aliases
 		interp.CallHandler(s.call),
 		interp.OpenHandler(s.opener),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
@@ -234,8 +235,10 @@ func (s *session) stream() error {
 	return s.result(last)
 }
 
-// leave runs the EXIT trap.
-func (s *session) leave() { _ = s.runner.Run(context.Background(), &syntax.File{}) }
+// leave runs the EXIT trap, which finds $? as it is.
+func (s *session) leave() {
+	_ = s.runner.Run(context.Background(), &syntax.File{Stmts: s.withTraps(nil)})
+}
 
 // bytewise reads one byte at a time: the rest of the input may be a command's. What does not end with the end of a line
 // is given one, as the parser tells by it that a command is whole.

@@ -157,8 +157,8 @@ func instead(n *syntax.ParamExp) bool {
 	return strings.Contains("-+=?", op[len(op)-1:])
 }
 
-// asQuoted makes of the word in "${x:-'a'}" what it is within double quotes, where single quotes and most backslashes
-// stand for themselves.
+// asQuoted makes of the word in "${x:-'a'}" what it is within double quotes, where single quotes, most backslashes and
+// ~ stand for themselves.
 func asQuoted(parts []syntax.WordPart) {
 	for _, part := range parts {
 		n, ok := part.(*syntax.ParamExp)
@@ -168,7 +168,7 @@ func asQuoted(parts []syntax.WordPart) {
 		for i, part := range n.Exp.Word.Parts {
 			switch part := part.(type) {
 			case *syntax.Lit:
-				if strings.Contains(part.Value, `\`) {
+				if strings.HasPrefix(part.Value, "~") || strings.Contains(part.Value, `\`) {
 					text := &syntax.Lit{Value: strings.ReplaceAll(part.Value, `\}`, "}")}
 					n.Exp.Word.Parts[i] = &syntax.DblQuoted{Parts: []syntax.WordPart{text}}
 				}
