@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // own before a name means the toolbox's command, whatever PATH has.
@@ -124,6 +125,9 @@ func (s *session) stated(hc interp.HandlerContext, args []string) []string {
 		return s.getopts(hc, args[1:])
 	case args[0] == "shift":
 		return s.shift(hc, args)
+	case args[0] == "printf" && len(args) > 3 && args[1] == "-v" && syntax.ValidName(args[2]):
+		text, code := printed(hc.Stderr, args[0], args[3:])
+		return []string{"eval", fmt.Sprintf("%s=%s; "+inner+"status %d", args[2], quote([]string{string(text)}), code)}
 	case args[0] == "set" && len(args) == 1:
 		return s.list(hc, "")
 	case args[0] == "type" && len(args) == 2, args[0] == "command" && len(args) > 2 &&

@@ -115,8 +115,11 @@ func (w *rewriter) rewrite(n syntax.Node, at place) {
 		case *syntax.CaseClause:
 			escaped(n.Word)
 		case *syntax.UnaryTest:
-			of, _ := n.X.(*syntax.Word)
-			escaped(of)
+			escapedTest(n.X)
+		case *syntax.BinaryTest:
+			if escapedTest(n.X); n.Op != syntax.TsReMatch { // in which a backslash is the pattern's
+				escapedTest(n.Y)
+			}
 		case *syntax.DblQuoted:
 			asQuoted(n.Parts)
 		case *syntax.ParamExp:
