@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // own before a name means the toolbox's command, whatever PATH has.
@@ -34,17 +35,53 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	if prints(args) && unread(hc.Stdout) {
 		return []string{inner + "broken", args[0]}, nil
 	}
+	if strings.HasPrefix(args[0], inner) {
+		return s.ourCall(ctx, hc, args)
+	}
+	return s.replacement(ctx, hc, args)
+}
+
+// ourCall is what the calls become that were put into the program.
+func (s *session) ourCall(ctx context.Context, hc interp.HandlerContext, args []string) ([]string, error) {
+	switch strings.TrimPrefix(args[0], inner) {
+	case "detach":
+		return s.detach(ctx, hc, args[1:]), nil
+	case "return":
+		return exitSubshell(hc, args), nil
+	case "leave":
+		return leaveSubshell(hc), nil
+	case "enter":
+		return []string{"eval", enter(hc)}, nil
+	case "trap":
+		return append([]string{"trap"}, args[1:]...), nil
+	case "err":
+		return s.errCall(hc, args), nil
+	case "list":
+		return s.list(hc, args[1]), nil
+	case "alone":
+		if len(args) == 1 { // what it was to run is nothing
+			return []string{inner + "status", "0"}, nil
+		}
+		if _, ok := s.runnerOf(hc).Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
+			return s.call(ctx, args[1:])
+		}
+		return append([]string{inner + "become"}, args[1:]...), nil
+	}
+	return args, nil
+}
+
+// replacement is what runs in the place of one of the interpreter's builtins.
+func (s *session) replacement(ctx context.Context, hc interp.HandlerContext, args []string) ([]string, error) {
 	switch args[0] {
 	case "help":
 		return append([]string{own + args[0]}, args[1:]...), nil
 	case "test", "[":
-		if asksOption(args[1:]) {
-			return args, nil
+		if !asksOption(args[1:]) {
+			return append([]string{inner + args[0]}, args[1:]...), nil
 		}
-		return append([]string{inner + args[0]}, args[1:]...), nil
 	case "return":
 		if len(args) == 1 { // the interpreter's is 0 then
-			return []string{args[0], strconv.Itoa(int(hc.LastExitStatus))}, nil
+			return []string{args[0], strconv.Itoa(hc.LastExitStatus)}, nil
 		}
 	case "kill":
 		if slices.ContainsFunc(args,
@@ -54,28 +91,8 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		return append([]string{own + "kill"}, args[1:]...), nil
 	case "jobs", "fg", "bg", "wait", "disown", "history":
 		return append([]string{inner + args[0]}, args[1:]...), nil
-	case inner + "detach":
-		return s.detach(ctx, hc, args[1:]), nil
-	case inner + "return":
-		return exitSubshell(hc, args), nil
-	case inner + "leave":
-		return leaveSubshell(hc), nil
-	case inner + "enter":
-		return []string{"eval", enter(hc)}, nil
-	case inner + "trap":
-		return append([]string{"trap"}, args[1:]...), nil
-	case inner + "err":
-		return s.errCall(hc, args), nil
 	case "cd":
 		return changeDir(hc, args[1:])
-	case inner + "alone":
-		if len(args) == 1 { // what it was to run is nothing
-			return []string{"true"}, nil
-		}
-		if _, ok := s.runnerOf(hc).Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
-			return s.call(ctx, args[1:])
-		}
-		return append([]string{inner + "become"}, args[1:]...), nil
 	case "trap":
 		return s.trap(hc, args[1:]), nil
 	case "read":
@@ -92,44 +109,49 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 			return append([]string{inner + "replace"}, args[1:]...), nil
 		}
 	case "exit":
-		if !s.mayLeave() {
-			return []string{"false"}, nil
-		}
-		switch {
-		case s.isShell(hc) && s.inTrap():
-			return s.leaveTrap(hc, args), nil
-		case s.isShell(hc) && s.left.onErr && len(args) == 1:
-			return s.exit(int(hc.LastExitStatus)), nil
-		case s.isShell(hc) && s.left.onErr && len(args) == 2:
-			if n, err := strconv.Atoi(args[1]); err == nil {
-				return s.exit(n & 0xff), nil
-			}
-		}
-		return exitSubshell(hc, args), nil
-	case "umask":
-		return s.mask(hc, args), nil
-	case "ulimit":
-		return []string{inner + "status", strconv.Itoa(s.limits(hc, args[1:]))}, nil
-	case "getopts":
-		return s.getopts(hc, args[1:]), nil
-	case "shift":
-		return s.shift(hc, args), nil
-	case "set":
-		if len(args) == 1 {
-			return s.list(hc, ""), nil
-		}
-	case inner + "list":
-		return s.list(hc, args[1]), nil
-	case "type":
-		if len(args) == 2 {
-			return s.find(hc, args), nil
-		}
-	case "command":
-		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
-			return s.find(hc, args), nil
+		return s.exitCall(hc, args), nil
+	}
+	return s.stated(hc, args), nil
+}
+
+// stated is what runs in the place of those builtins that only show or set something.
+func (s *session) stated(hc interp.HandlerContext, args []string) []string {
+	switch {
+	case args[0] == "umask":
+		return s.mask(hc, args)
+	case args[0] == "ulimit":
+		return []string{inner + "status", strconv.Itoa(s.limits(hc, args[1:]))}
+	case args[0] == "getopts":
+		return s.getopts(hc, args[1:])
+	case args[0] == "shift":
+		return s.shift(hc, args)
+	case args[0] == "printf" && len(args) > 3 && args[1] == "-v" && syntax.ValidName(args[2]):
+		text, code := printed(hc.Stderr, args[0], args[3:])
+		return []string{"eval", fmt.Sprintf("%s=%s; "+inner+"status %d", args[2], quote([]string{string(text)}), code)}
+	case args[0] == "set" && len(args) == 1:
+		return s.list(hc, "")
+	case args[0] == "type" && len(args) == 2, args[0] == "command" && len(args) > 2 &&
+		(args[1] == "-v" || args[1] == "-V"):
+		return s.find(hc, args)
+	}
+	return args
+}
+
+// exitCall is exit, which may be in a trap or in a subshell with one of its own.
+func (s *session) exitCall(hc interp.HandlerContext, args []string) []string {
+	switch {
+	case !s.mayLeave():
+		return []string{"false"}
+	case s.isShell(hc) && s.inTrap():
+		return s.leaveTrap(hc, args)
+	case s.isShell(hc) && s.left.onErr && len(args) == 1:
+		return s.exit(hc.LastExitStatus)
+	case s.isShell(hc) && s.left.onErr && len(args) == 2:
+		if n, err := strconv.Atoi(args[1]); err == nil {
+			return s.exit(n & 0xff)
 		}
 	}
-	return args, nil
+	return exitSubshell(hc, args)
 }
 
 // between is what a command becomes that runs traps, if it is one: a command of a gap, or any at all if one is due.

@@ -181,12 +181,12 @@ func ask(body *syntax.Stmt) {
 	block.Stmts = append([]*syntax.Stmt{innerCall("asked"), both("back", "status")}, block.Stmts...)
 }
 
-// negate makes a condition of what ! negates.
+// negate makes a condition of what ! negates. No trap is run before the call behind it, as that would be within what is
+// negated.
 func negate(st *syntax.Stmt) {
 	if block, ok := st.Cmd.(*syntax.Block); ok && len(block.Stmts) == 1 && isCondition(block.Stmts[0]) {
 		return // rewritten before
 	}
-	// before which no trap is run
 	condition := &syntax.BinaryCmd{Op: syntax.AndStmt, X: &syntax.Stmt{Cmd: st.Cmd}, Y: innerCall("back")}
 	st.Cmd = &syntax.Block{Stmts: []*syntax.Stmt{{Cmd: condition}}}
 }

@@ -54,7 +54,7 @@ func (s *session) print(hc interp.HandlerContext, name string, args []string) (i
 	return 1, nil
 }
 
-// printing tells which of the shell's commands are this file's. printf -v, which sets a variable, is the interpreter's.
+// printing tells which of the shell's commands are this file's. printf -v sets a variable.
 func printing(args []string) bool {
 	return args[0] == "echo" || args[0] == "printf" && (len(args) < 2 || args[1] != "-v")
 }

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/wherryproject/wherry/toolbox/internal/terminal"
 )
 
 // reading is what read is asked for, when that is more than the interpreter knows.
@@ -53,7 +55,7 @@ func parseRead(args []string) (r reading, special bool, err error) {
 				if err := r.set(letter, letters); err != nil {
 					return r, true, err
 				}
-				special = special || letter != "p"
+				special = true
 				break
 			}
 			switch letter {
@@ -131,7 +133,7 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 		fmt.Fprintln(hc.Stderr, "read: there is no standard input")
 		return []string{"false"}
 	}
-	if r.prompt != "" {
+	if r.prompt != "" && terminal.Is(in) {
 		fmt.Fprint(hc.Stderr, r.prompt)
 	}
 	ctx, stop := s.traps.until(ctx, below(hc))

@@ -47,6 +47,8 @@ type rewriter struct {
 //   - redirections of descriptors from 3 on become ones that [session.opener] knows by a mark, and files under /dev/fd;
 //   - subshells, substitutions and the parts of a pipeline get a redirection that gives them descriptors of their own until they end;
 //   - subshells and substitutions get a trap on EXIT of their own;
+//   - substitutions get an output to which all that they run may write;
+//   - here-documents and words become such as the interpreter reads as other shells do;
 //   - what stands behind a break or continue is run only where no loop is being left;
 //   - which failures count is told where there is set -e or a trap on ERR;
 //   - traps are run before what a statement redirects or substitutes, by a command that is put in.
@@ -113,8 +115,11 @@ func (w *rewriter) rewrite(n syntax.Node, at place) {
 		case *syntax.CaseClause:
 			escaped(n.Word)
 		case *syntax.UnaryTest:
-			of, _ := n.X.(*syntax.Word)
-			escaped(of)
+			escapedTest(n.X)
+		case *syntax.BinaryTest:
+			if escapedTest(n.X); n.Op != syntax.TsReMatch { // in which a backslash is the pattern's
+				escapedTest(n.Y)
+			}
 		case *syntax.DblQuoted:
 			asQuoted(n.Parts)
 		case *syntax.ParamExp:

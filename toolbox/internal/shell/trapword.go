@@ -144,7 +144,8 @@ func shellSignals() []os.Signal {
 	return []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
 }
 
-// showTraps prints the traps as the commands that set them.
+// showTraps prints the traps as the commands that set them; in a subshell that has none they are the shell's, as for
+// trap | cat.
 func (s *session) showTraps(hc interp.HandlerContext, args []string) {
 	var b strings.Builder
 	wanted := func(name string) bool {
@@ -159,13 +160,13 @@ func (s *session) showTraps(hc interp.HandlerContext, args []string) {
 	t.mu.Lock()
 	if own := hc.Env.Get(exitTrap).String(); own != "" {
 		show("EXIT", own)
-	} else if text, ok := t.named["EXIT"]; ok && s.isShell(hc) {
+	} else if text, ok := t.named["EXIT"]; ok {
 		show("EXIT", text)
 	}
 	for _, sig := range slices.Sorted(maps.Keys(t.of)) {
 		show(strings.TrimPrefix(unix.SignalName(sig), "SIG"), t.of[sig].text)
 	}
-	if text, ok := t.named["ERR"]; ok && s.isShell(hc) {
+	if text, ok := t.named["ERR"]; ok {
 		show("ERR", text)
 	}
 	t.mu.Unlock()

@@ -54,7 +54,7 @@ func (s *session) wait(ctx context.Context, hc interp.HandlerContext, args []str
 		at := slices.IndexFunc(of, func(b *job) bool { return b.state() == ended })
 		switch {
 		case at >= 0:
-			if j.keep(of[at]); one || of[at] == named {
+			if j.keep(of[at], all); one || of[at] == named {
 				code = codeOf(of[at].last().status)
 			}
 			if of = slices.Delete(of, at, at+1); one {
@@ -86,10 +86,11 @@ func (j *jobs) owned(by, shell *interp.Runner) []*job {
 	return slices.DeleteFunc(slices.Clone(j.list), func(b *job) bool { return cmp.Or(b.of, shell) != by })
 }
 
-// keep forgets a job that was waited for, but for how it ended, for a while. The lock is held.
-func (j *jobs) keep(b *job) {
-	j.forget(b)
-	j.past = append(j.past[max(0, len(j.past)-100):], b)
+// keep forgets a job that was waited for, but for how it ended, for a while, if it was asked for. The lock is held.
+func (j *jobs) keep(b *job, all bool) {
+	if j.forget(b); !all {
+		j.past = append(j.past[max(0, len(j.past)-100):], b)
+	}
 }
 
 // withID finds the job of a process. The lock is held.

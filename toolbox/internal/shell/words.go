@@ -133,6 +133,12 @@ func escaped(w *syntax.Word) {
 	w.Parts = parts
 }
 
+func escapedTest(x syntax.TestExpr) {
+	if w, ok := x.(*syntax.Word); ok {
+		escaped(w)
+	}
+}
+
 // joined makes one of literals that stand side by side, as a $ does that stands for itself.
 func joined(parts []syntax.WordPart) (out []syntax.WordPart) {
 	for _, part := range parts {
