@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
@@ -25,14 +27,37 @@ func (s *session) become(ctx context.Context, hc interp.HandlerContext, args []s
 	}
 	if err == nil {
 		s.files.handOver(hc)
+		undo := undisturbed()
 		err = syscall.Exec(path, args, environment(hc.Env))
-	}
-	if errors.Is(err, unix.ENOEXEC) { // a script without a first line that names its shell
-		if sh, words, ok := s.locate(hc, scriptOf(path, args)); ok {
-			err = syscall.Exec(sh, words, environment(hc.Env))
+		if errors.Is(err, unix.ENOEXEC) { // a script without a first line that names its shell
+			if sh, words, ok := s.locate(hc, scriptOf(path, args)); ok {
+				err = syscall.Exec(sh, words, environment(hc.Env))
+			}
 		}
+		undo()
 	}
 	return s.unstartable(ctx, hc, path, args, err)
+}
+
+// undisturbed has the kernel itself do what is to be done about signals: one that another thread has taken would be
+// lost with that thread when this process becomes a program, and who has sent it waits for its end.
+func undisturbed() (undo func()) {
+	was := map[unix.Signal]action{}
+	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2,
+		unix.SIGALRM, unix.SIGPIPE, unix.SIGTSTP, unix.SIGXCPU, unix.SIGXFSZ} {
+		if signal.Ignored(sig) {
+			continue
+		}
+		if before, err := setAction(sig, action{}); err == nil {
+			was[sig] = before
+		}
+	}
+	taken(time.Now().Add(patience)) // by their handler
+	return func() {
+		for sig, before := range was {
+			_, _ = setAction(sig, before)
+		}
+	}
 }
 
 // replace is exec with a program, in the shell itself: nothing of the shell is left, and so no trap on EXIT is run. A
