@@ -223,3 +223,12 @@ func TestForbiddenImports(t *testing.T) {
 		}
 	}
 }
+
+// RS-01: what comes from outside the API is read as a quantity only by package quantities, in no time.
+func TestQuantitiesAreBounded(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !f.test() && !strings.HasPrefix(f.path, "internal/quantities/") && bytes.Contains(f.text, []byte(" resource.ParseQuantity(")) {
+			t.Errorf("%s calls resource.ParseQuantity, which takes minutes for 1e-100000000: quantities.Parse", f.path)
+		}
+	}
+}

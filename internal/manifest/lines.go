@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // lines finds the line of a field. It is a best effort beside the decoder: where it fails, the document's line is
@@ -181,7 +182,7 @@ func (l lines) badQuantity() (field string, line int, value string) {
 				quantity := inside || key == "sizeLimit" || key == "divisor"
 				child := follow(node.Content[i+1])
 				if quantity && child != nil && child.Kind == yaml.ScalarNode {
-					if _, err := resource.ParseQuantity(child.Value); err != nil {
+					if _, err := quantities.Parse(child.Value); err != nil {
 						field, line, value = strings.TrimPrefix(path+"."+key, "."), child.Line, child.Value
 						return true
 					}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // containerResources: known names, no negative amounts, requests within limits, hugepages whole and with
@@ -132,7 +134,7 @@ func amount(path *field.Path, name corev1.ResourceName, q resource.Quantity) err
 	if !isHugePages(name) {
 		return nil
 	}
-	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
+	size, err := quantities.Parse(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
 	if err != nil || size.Sign() <= 0 {
 		return errs{field.Invalid(path, string(name), "must be hugepages-<size> with a size such as 2Mi")}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/pullrecord"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // debugCap reads what one debug container of this node may use at most (EC-19).
@@ -36,7 +37,7 @@ func quantity(flag, text, example string) (resource.Quantity, error) {
 	if text == "" {
 		return resource.Quantity{}, nil
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := quantities.Parse(text)
 	if err != nil || q.Sign() <= 0 {
 		return q, fmt.Errorf("%s: %q is not a quantity above 0 such as %s", flag, text, example)
 	}

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/numa"
 	"github.com/wherryproject/wherry/internal/node/shutdown"
 	"github.com/wherryproject/wherry/internal/node/systemlogs"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // KubeletOptions are flags and fields of the kubelet's configuration that are about this node alone, with its meanings.
@@ -82,7 +82,7 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 	if k.Dir != "" && k.Dir != NoKubeletDir && !filepath.IsAbs(k.Dir) {
 		fail("--kubelet-dir: %q must be an absolute path, or %s", k.Dir, NoKubeletDir)
 	}
-	if size, err := resource.ParseQuantity(k.LogMaxSize); err != nil || size.Value() <= 0 {
+	if size, err := quantities.Parse(k.LogMaxSize); err != nil || size.Value() <= 0 {
 		fail("--container-log-max-size: %q is not a size above 0, for example 10Mi", k.LogMaxSize)
 	}
 	if k.SwapBehavior != NoSwap && k.SwapBehavior != LimitedSwap {
@@ -103,7 +103,7 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 // kubelet puts them into an agent's configuration.
 func (o Options) kubelet(c *node.Config) error {
 	k := o.Kubelet
-	size, err := resource.ParseQuantity(k.LogMaxSize)
+	size, err := quantities.Parse(k.LogMaxSize)
 	if err != nil {
 		return fmt.Errorf("--container-log-max-size: %w", err)
 	}

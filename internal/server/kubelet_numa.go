@@ -12,13 +12,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/cpus"
 	"github.com/wherryproject/wherry/internal/node/memory"
 	"github.com/wherryproject/wherry/internal/node/numa"
 	"github.com/wherryproject/wherry/internal/node/numa/bank"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Policies of the memory manager and scopes of the topology manager, in the kubelet's words.
@@ -185,7 +185,7 @@ func parseAmounts(list string) (bank.Amounts, error) {
 		if name != string(corev1.ResourceMemory) && !strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) {
 			return nil, fmt.Errorf("%q must be memory or hugepages-SIZE, with =AMOUNT", pair)
 		}
-		q, err := resource.ParseQuantity(amount)
+		q, err := quantities.Parse(amount)
 		if err != nil || q.Sign() < 0 {
 			return nil, fmt.Errorf("%q is not an amount of %s, such as 1Gi", amount, name)
 		}

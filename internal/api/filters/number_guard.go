@@ -89,7 +89,8 @@ func endlessNumber(body []byte, kind string) string {
 			continue
 		}
 		if (c == 'e' || c == 'E') && digits > 0 && i+1 < len(body) && body[i+1] == '-' {
-			if n := tinyExponent(body[i+2:]); n > 0 && whole(body, i-digits, i+2+n) {
+			n := tinyExponent(body[i+2:])
+			if n > 0 && (whole(body, i-digits, i+2+n) || sizesPages(body[:i-digits])) {
 				return "a number in it has an exponent of -" + strconv.Itoa(smallest) +
 					" or below: no quantity is so small"
 			}
@@ -97,6 +98,13 @@ func endlessNumber(body []byte, kind string) string {
 		digits = 0
 	}
 	return ""
+}
+
+// sizesPages says whether what follows is the size in a resource's name, such as hugepages-2Mi, or in a medium's,
+// HugePages-2Mi, which is read as a quantity, too.
+func sizesPages(before []byte) bool {
+	before = bytes.TrimRight(before, "+-")
+	return bytes.HasSuffix(before, []byte("hugepages")) || bytes.HasSuffix(before, []byte("HugePages"))
 }
 
 // wholeInJSON says whether a number, with its sign, is all of a value: in a name such as e2e-29384920, as the Jobs of

@@ -33,6 +33,10 @@ func TestEndlessNumber(t *testing.T) {
 		`{"name":"test-2e-29384920"}`:                             {false, false},
 		`{"name":"2e-29384920-x7k2p"}`:                            {false, false},
 		`{"cpu":"-1e-10000000"}`:                                  {true, true},
+		`{"hugepages-1e-10000000":"2Mi"}`:                         {true, true},
+		`{"requests.hugepages-1e-10000000":"2Mi"}`:                {true, true},
+		`{"medium":"HugePages--1e-10000000"}`:                     {true, true},
+		`{"hugepages-2Mi":"2Mi"}`:                                 {false, false},
 		`["1e-10000000"]`:                                         {true, true},
 		`1e-10000000`:                                             {true, false},
 		`{"name":"the-10000000"}`:                                 {false, false},
@@ -97,6 +101,7 @@ func TestEndlessNumberInProtobuf(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1e-10000000": true, "+1e-10000000": true, "0." + strings.Repeat("0", 66) + "1e-10000000": true, // its length is a letter
 		"0." + strings.Repeat("0", 200) + "1e-10000000": true, "e2e-29384920": false, "test-2e-29384920": false, "1e-9": false,
+		"hugepages-1e-10000000": true, "hugepages-1Gi": false,
 	} {
 		pod := corev1.Pod{}
 		pod.Spec.NodeName = text // a text like any; a quantity cannot be made so here, as it would have to be read

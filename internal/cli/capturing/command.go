@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/capture"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
@@ -24,6 +23,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
+	"github.com/wherryproject/wherry/internal/quantities"
 	"github.com/wherryproject/wherry/internal/release"
 )
 
@@ -119,7 +119,7 @@ func (f *flags) run(ctx context.Context, t cmdline.Terminal, of string) error {
 
 // limits reads the flags that bound a capture.
 func (f *flags) limits() (most int64, err error) {
-	q, err := resource.ParseQuantity(f.size)
+	q, err := quantities.Parse(f.size)
 	if err != nil || q.Value() <= 0 {
 		return 0, fmt.Errorf("--max-size: %q is not a size: write it like 128Mi", f.size)
 	}

@@ -14,13 +14,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api/klogs"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cluster/debugapi"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // namespaceFile is where a pod finds the name of its namespace.
@@ -94,7 +94,7 @@ func (c *apiCommand) run(ctx context.Context, t cmdline.Terminal) (err error) {
 
 // complete finds out what no flag says.
 func (c *apiCommand) complete(env func(string) string, read func(string) ([]byte, error)) error {
-	memory, err := resource.ParseQuantity(c.memory)
+	memory, err := quantities.Parse(c.memory)
 	if err != nil {
 		return fmt.Errorf("--max-memory %q: not a quantity such as 2Gi", c.memory)
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
@@ -20,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/ocispec"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Flags are those that only have a meaning with a target on this machine.
@@ -68,7 +68,7 @@ func (f *Flags) OnlyLimits() bool { return f.Address == "" }
 // limits puts the limits into what is asked for.
 func (f *Flags) limits(w *ocispec.Options) error {
 	if f.memory != "" {
-		q, err := resource.ParseQuantity(f.memory)
+		q, err := quantities.Parse(f.memory)
 		if err != nil {
 			return fmt.Errorf("--memory: %q is not a size: write it like 512Mi", f.memory)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/cluster/debugapi/options"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Values is what can be chosen, as the chart's values.yaml has it, which says what each is for.
@@ -150,7 +150,7 @@ func (l Limits) check() (errs []error) {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("limits.maxTTL %q: %w", l.MaxTTL, err))
 	}
-	memory, err := resource.ParseQuantity(l.MaxMemory)
+	memory, err := quantities.Parse(l.MaxMemory)
 	if err != nil {
 		err = errors.New("use a quantity, such as 512Mi or 2Gi")
 	} else {

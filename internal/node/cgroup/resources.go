@@ -10,6 +10,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Resources is what a pod's cgroup is given. Zero values of limits mean no limit.
@@ -50,7 +51,7 @@ func hugePages(limits corev1.ResourceList, sizes []string) map[string]int64 {
 		if !ok {
 			continue
 		}
-		bytes, err := resource.ParseQuantity(asked)
+		bytes, err := quantities.Parse(asked)
 		if err != nil {
 			continue // refused by validation
 		}

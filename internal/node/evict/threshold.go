@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Signal names something that is measured, as the flags do.
@@ -174,7 +176,7 @@ func parseAmount(text string) (Amount, error) {
 		}
 		return Amount{Share: n / 100}, nil
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := quantities.Parse(text)
 	if err != nil || q.Sign() <= 0 {
 		return Amount{}, fmt.Errorf("%q is neither a quantity above 0, such as 100Mi, nor a percentage, such as 5%%",
 			text)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // isHugePages reports whether a medium is huge pages: of whatever size the pod asks for, or of one that it names.
@@ -48,7 +49,7 @@ func hugePages(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, dir string) erro
 func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
 	var wanted, found int64
 	if medium != corev1.StorageMediumHugePages {
-		q, err := resource.ParseQuantity(strings.TrimPrefix(string(medium),
+		q, err := quantities.Parse(strings.TrimPrefix(string(medium),
 			string(corev1.StorageMediumHugePagesPrefix)))
 		if err != nil {
 			return 0, fmt.Errorf("medium %s: it names no size, such as HugePages-2Mi", medium)
@@ -65,7 +66,7 @@ func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
 	for _, list := range lists {
 		for name := range list {
 			text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
-			q, err := resource.ParseQuantity(text)
+			q, err := quantities.Parse(text)
 			switch size := q.Value(); {
 			case !ok || err != nil:
 			case wanted == 0 && found != 0 && found != size:

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/cluster/wire"
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Limits are what a session may have at most.
@@ -92,7 +93,7 @@ func quantity(param, text, example string, usual, least, most float64) (float64,
 		return 0, fmt.Errorf("%s has %d bytes: a quantity has at most %d, for example %s", param, len(text),
 			maxQuantity, example)
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := quantities.Parse(text)
 	if err != nil {
 		return 0, fmt.Errorf("%s %q is not a quantity, for example %s", param, text, example)
 	}
