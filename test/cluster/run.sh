@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 repo=$(cd ../.. && pwd)
 out=$(mkdir -p "${OUT:-$repo/bin/conformance}" && cd "${OUT:-$repo/bin/conformance}" && pwd)
-bin=$out/bin data=$(mktemp -d /tmp/wh-cluster-XXXXXX) pki=$data/pki node=node-1 bridge=whcluster0 subnet=10.97.0.0/24
+bin=$out/bin data=$(mktemp -d /tmp/wh-cluster-XXXXXX) pki=$data/pki node=node-1 bridge=whcluster0 subnet=10.241.0.0/24
 version=$(sed -n 's/^\tk8s.io\/kubernetes \(v[0-9.]*\)$/\1/p' ../conformance/go.mod | head -1)
 mkdir -p "$bin" "$pki" "$data/cni" "$data/kubelet"
 [ "$(id -u)" -eq 0 ] || { echo "test-cluster-debug: run it as root" >&2; exit 1; }
@@ -37,9 +37,9 @@ finish() {
 	sleep 1
 	for id in $(ctr tasks list -q 2>/dev/null); do ctr tasks delete -f "$id" || true; done
 	cluster_stop
-	iptables -t nat -D PREROUTING -d 10.96.0.1/32 -p tcp --dport 443 -j REDIRECT --to-ports 6443
+	iptables -t nat -D PREROUTING -d 10.240.0.1/32 -p tcp --dport 443 -j REDIRECT --to-ports 6443
 	iptables -t nat -D POSTROUTING -s "$subnet" ! -o "$bridge" -j MASQUERADE
-	ip address del 10.96.0.1/32 dev lo
+	ip address del 10.240.0.1/32 dev lo
 	ip link del "$bridge"
 	ip netns list | sed -n 's/^\(cni-[^ ]*\).*/\1/p' | while read -r id; do ip netns del "$id"; done
 	grep " $data/" /proc/mounts | cut -d' ' -f2 | sort -r | while read -r id; do umount -l "$id"; done
@@ -52,8 +52,8 @@ ctr() { "$bin/ctr" -a "$data/containerd.sock" -n k8s.io "$@"; }
 # network gives pods a bridge, and the API server's service address to the machine: there is no kube-proxy.
 network() {
 	ip link add "$bridge" type bridge
-	ip address add 10.96.0.1/32 dev lo
-	iptables -t nat -A PREROUTING -d 10.96.0.1/32 -p tcp --dport 443 -j REDIRECT --to-ports 6443
+	ip address add 10.240.0.1/32 dev lo
+	iptables -t nat -A PREROUTING -d 10.240.0.1/32 -p tcp --dport 443 -j REDIRECT --to-ports 6443
 	iptables -t nat -A POSTROUTING -s "$subnet" ! -o "$bridge" -j MASQUERADE
 	cat >"$data/cni/10-bridge.conflist" <<-END
 		{"cniVersion": "1.0.0", "name": "cluster", "plugins": [{"type": "bridge", "bridge": "$bridge", "isGateway": true,
@@ -96,7 +96,7 @@ containerd_start() {
 
 kubelet_start() {
 	certificate "node" "/O=system:nodes/CN=system:node:$node"
-	certificate kubelet "/CN=$node" "subjectAltName=DNS:$node,IP:10.96.0.1"
+	certificate kubelet "/CN=$node" "subjectAltName=DNS:$node,IP:10.240.0.1"
 	kubeconfig node
 	cat >"$data/kubelet.yaml" <<-END
 		apiVersion: kubelet.config.k8s.io/v1beta1
@@ -122,7 +122,7 @@ kubelet_start() {
 	# what a cpuset's child may use is copied by nobody on cgroup v1
 	[ ! -f /sys/fs/cgroup/cpuset/cpuset.cpus ] || for file in cpuset.mems cpuset.cpus; do cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset/whcluster/$file"; done
 	"$bin/kubelet" --config="$data/kubelet.yaml" --kubeconfig="$pki/node.kubeconfig" --root-dir="$data/kubelet" \
-		--hostname-override="$node" --node-ip=10.96.0.1 >"$out/kubelet.log" 2>&1 &
+		--hostname-override="$node" --node-ip=10.240.0.1 >"$out/kubelet.log" 2>&1 &
 	kubelet=$!
 	until_true "the node joins" k get node "$node"
 	k wait --for=condition=Ready --timeout=2m "node/$node" >/dev/null
@@ -146,7 +146,7 @@ cat >"$data/audit.yaml" <<-END
 	kind: Policy
 	rules: [{level: Metadata, resources: [{group: debug.wherry.dev}]}, {level: None}]
 END
-APISERVER_FLAGS="--enable-aggregator-routing --audit-policy-file=$data/audit.yaml --audit-log-path=$data/audit.log --advertise-address=10.96.0.1"
+APISERVER_FLAGS="--enable-aggregator-routing --audit-policy-file=$data/audit.yaml --audit-log-path=$data/audit.log --advertise-address=10.240.0.1"
 network
 cluster_pki
 control_plane

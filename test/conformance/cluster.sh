@@ -38,7 +38,7 @@ cluster_pki() {
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-cluster -keyout "$pki/ca.key" -out "$pki/ca.crt" 2>/dev/null
 	openssl genrsa -out "$pki/sa.key" 2048 2>/dev/null
 	certificate apiserver /CN=kube-apiserver \
-		subjectAltName=IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc
+		subjectAltName=IP:127.0.0.1,IP:10.240.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc
 	certificate admin /O=system:masters/CN=admin
 	certificate controllers /CN=system:kube-controller-manager
 	certificate scheduler /CN=system:kube-scheduler
@@ -69,7 +69,7 @@ k() { "$bin/kubectl" --kubeconfig="$pki/admin.kubeconfig" "$@"; }
 control_plane() {
 	part etcd --data-dir="$data/etcd" --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379 \
 		--listen-peer-urls=http://127.0.0.1:2380 --unsafe-no-fsync
-	part kube-apiserver --etcd-servers=http://127.0.0.1:2379 --secure-port=6443 --service-cluster-ip-range=10.96.0.0/16 \
+	part kube-apiserver --etcd-servers=http://127.0.0.1:2379 --secure-port=6443 --service-cluster-ip-range=10.240.0.0/16 \
 		--tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" --client-ca-file="$pki/ca.crt" \
 		--kubelet-client-certificate="$pki/admin.crt" --kubelet-client-key="$pki/admin.key" \
 		--kubelet-preferred-address-types=InternalIP --authorization-mode=Node,RBAC \
@@ -81,11 +81,12 @@ control_plane() {
 		--service-account-issuer=https://kubernetes.default.svc.cluster.local \
 		--service-account-key-file="$pki/sa.key" --service-account-signing-key-file="$pki/sa.key" ${APISERVER_FLAGS:-}
 	until_true "the API server is ready" k get --raw /readyz
+	# Networks that no server chooses by itself, nor has by default (10.96.0.0/12): others may run beside it.
 	part kube-controller-manager --kubeconfig="$pki/controllers.kubeconfig" --use-service-account-credentials \
 		--authentication-kubeconfig="$pki/controllers.kubeconfig" --authorization-kubeconfig="$pki/controllers.kubeconfig" \
 		--root-ca-file="$pki/ca.crt" --service-account-private-key-file="$pki/sa.key" --leader-elect=false \
 		--cluster-signing-cert-file="$pki/ca.crt" --cluster-signing-key-file="$pki/ca.key" \
-		--allocate-node-cidrs --cluster-cidr=10.97.0.0/16 --service-cluster-ip-range=10.96.0.0/16
+		--allocate-node-cidrs --cluster-cidr=10.241.0.0/16 --service-cluster-ip-range=10.240.0.0/16
 	part kube-scheduler --kubeconfig="$pki/scheduler.kubeconfig" --leader-elect=false \
 		--authentication-kubeconfig="$pki/scheduler.kubeconfig" --authorization-kubeconfig="$pki/scheduler.kubeconfig"
 }
@@ -131,7 +132,7 @@ debian_containerd() {
 	END
 	cat >"$dir/net.d/10-bridge.conflist" <<-END
 		{"cniVersion": "1.0.0", "name": "debian", "plugins": [{"type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": true, "hairpinMode": true,
-		 "ipam": {"type": "host-local", "dataDir": "$dir/ipam", "ranges": [[{"subnet": "10.97.250.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+		 "ipam": {"type": "host-local", "dataDir": "$dir/ipam", "ranges": [[{"subnet": "10.241.250.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
 		 {"type": "portmap", "capabilities": {"portMappings": true}}]}
 	END
 	ip link add "$bridge" type bridge
