@@ -76,8 +76,10 @@ type Proxy struct {
 	facts decide.Facts
 	parts map[string]*decide.Part
 	have  tables.State
-	known bool // have is what the kernel has
-	tuned bool // the kernel's times for connections have been seen to
+	known bool          // have is what the kernel has
+	owed  *decide.Flows // to be forgotten yet
+	swept bool          // all flows have been looked at since the start, and since a pass failed
+	tuned bool          // the kernel's times for connections have been seen to
 	lost  map[decide.Loss]bool
 
 	refused map[decide.Refusal]bool
@@ -143,7 +145,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		} else if ctx.Err() == nil {
 			p.config.Log.Warn("the rules of services could not be made equal to the objects", "err", err, "next-try",
 				retry)
-			p.known = false
+			p.known, p.swept = false, false
 			again = time.After(retry)
 			retry = min(2*retry, lastRetry)
 		}
@@ -319,18 +321,7 @@ func (p *Proxy) pass(ctx context.Context) error {
 	p.health.serve(parts)
 	p.tellLost(parts)
 	p.tellRefused(refused)
-	return tables.Forget(change.Flows(p.facts, want))
-}
-
-// tune sets how long the kernel remembers connections, once it carries services.
-func (p *Proxy) tune(carries bool) {
-	if p.tuned || !carries {
-		return
-	}
-	p.tuned = true
-	if err := tables.Tune(); err != nil {
-		p.config.Log.Info("the kernel's times for connections stay as they are", "err", err)
-	}
+	return p.forget(change, want)
 }
 
 // takeIn decides anew about services of which something has changed, or about all if the machine has.

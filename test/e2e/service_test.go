@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -212,6 +214,13 @@ spec: {ports: [{name: echo, port: 9, protocol: UDP}]}
 	k.WaitGone(a)
 	if !answered() {
 		t.Error("WL-10 a flow does not move to the endpoint that is left")
+		flows, err := netlink.ConntrackTableList(netlink.ConntrackTable, unix.AF_INET)
+		for _, f := range flows {
+			if f.Forward.DstIP.String() == s.Spec.ClusterIP {
+				t.Log(f)
+			}
+		}
+		t.Logf("%d flows (%v); %v goes on as %v", len(flows), err, conn.RemoteAddr(), conn.LocalAddr())
 	}
 }
 

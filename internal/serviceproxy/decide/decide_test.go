@@ -314,4 +314,15 @@ func TestFlows(t *testing.T) {
 	if none := (Change{}).Flows(node(), now); none != nil {
 		t.Error("without a change flows are looked at")
 	}
+	all := now.Flows(node())
+	for why, f := range map[string]*Flows{"after a start": all, "after a failure": (*Flows)(nil).And(all), "before": all.And(nil),
+		"of two changes": flows.And(Diff(now.There(), Merge(nil).There()).Flows(node(), Merge(nil)))} {
+		if !f.Stale(Flow{To: netip.MustParseAddrPort("10.96.0.9:80"), Answers: netip.MustParseAddrPort("10.244.0.2:53")}) ||
+			f.Stale(Flow{To: netip.MustParseAddrPort("10.96.0.9:80"), Answers: netip.MustParseAddrPort("10.244.0.3:53")}) {
+			t.Errorf("%s a flow to what is gone stays, or one to what is there does not", why)
+		}
+	}
+	if Merge(nil).Flows(node()) != nil || (*Flows)(nil).And(nil) != nil {
+		t.Error("without services flows are looked at")
+	}
 }

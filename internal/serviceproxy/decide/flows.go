@@ -3,6 +3,8 @@
 package decide
 
 import (
+	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -52,6 +54,23 @@ func (c Change) Flows(f Facts, now Tables) *Flows {
 	if len(out.cluster)+len(out.nodes) == 0 {
 		return nil
 	}
+	return out
+}
+
+// Flows looks at all that is there for UDP: where nobody knows what has been seen to. nil says that there is nothing.
+func (t Tables) Flows(f Facts) *Flows {
+	return Change{AddKeys: slices.Collect(maps.Keys(t.Keys))}.Flows(f, t)
+}
+
+// And adds what older ones look at and f does not: those that could not be forgotten after a change before. Either may
+// be nil.
+func (f *Flows) And(older *Flows) *Flows {
+	if f == nil || older == nil {
+		return cmp.Or(f, older)
+	}
+	out := &Flows{cluster: maps.Clone(older.cluster), nodes: maps.Clone(older.nodes), machine: f.machine}
+	maps.Copy(out.cluster, f.cluster)
+	maps.Copy(out.nodes, f.nodes)
 	return out
 }
 
