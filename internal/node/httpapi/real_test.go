@@ -331,22 +331,44 @@ func (w *world) ordinary(t *testing.T, pod realPod, name string, args ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
+	id = made.GetContainerId()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	events, err := c.Runtime.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		// The client may know of the end before the runtime does, which removes nothing that runs.
-		_, stopErr := c.Runtime.StopContainer(context.Background(),
-			&runtimeapi.StopContainerRequest{ContainerId: made.GetContainerId()})
-		_, err := c.Runtime.RemoveContainer(context.Background(),
-			&runtimeapi.RemoveContainerRequest{ContainerId: made.GetContainerId()})
+		defer cancel()
+		_, stopErr := c.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id})
+		// The client, and who stops it, may know of the end before the runtime has written it down, which removes
+		// nothing that runs.
+		awaitEnd(t, events, id)
+		_, err := c.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
 		if err := errors.Join(stopErr, err); err != nil {
 			t.Error(err)
 		}
 	})
 	if _,
 		err := c.Runtime.StartContainer(t.Context(),
-		&runtimeapi.StartContainerRequest{ContainerId: made.GetContainerId()}); err != nil {
+		&runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
 		t.Fatal(err)
 	}
-	return made.GetContainerId()
+	return id
+}
+
+// awaitEnd waits until a runtime has said that a container ended.
+func awaitEnd(t *testing.T, events runtimeapi.RuntimeService_GetContainerEventsClient, id string) {
+	t.Helper()
+	for {
+		e, err := events.Recv()
+		if err != nil {
+			t.Errorf("the end of %s: %v", id, err)
+			return
+		}
+		if e.GetContainerId() == id && e.GetContainerEventType() == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
+			return
+		}
+	}
 }
 
 // logged waits for a line of a container's log: a container that was started may not have printed yet, and a runtime
