@@ -187,6 +187,10 @@ test-browser: build ## The page of wherry ui in Chromium, before real servers wi
 	@[ -d ui/node_modules/axe-core ] || ! command -v npm >/dev/null || (cd ui && npm ci --ignore-scripts --no-audit --no-fund --silent) # for the tests that axe-core judges in
 	cd test/browser && SCREENSHOTS=$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS))) go test -count=1 -timeout 30m $(if $(RUN),-v -run '$(RUN)') .
 
+.PHONY: test-coredns
+test-coredns: build ## Some 200 questions about names, asked of Wherry's resolver and of CoreDNS, which look at the same server (root)
+	cd test/coredns && ../../tools/gotest.sh -count=1 .
+
 # What of it says most for its time: signing in by a link and every view, the live list, the life of a pod with a sidecar that is started and
 # deleted, and that nothing a pod says is markup. Chromium is not fetched for it (a minute and more on a machine without): where there is none,
 # it says so.

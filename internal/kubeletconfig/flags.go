@@ -115,19 +115,31 @@ func pairs(name, between string) asFlag {
 	}
 }
 
+// objects is a list of objects.
+func objects(v any) (out []map[string]any, err error) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not a list", shown(v))
+	}
+	for _, one := range items {
+		item, ok := one.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s is not an object", shown(one))
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
 // banks is a flag that takes NODE:NAME=VALUE,... for each item, with semicolons between them.
 func banks(name string) asFlag {
 	return func(path string, v any) (Flag, error) {
-		items, ok := v.([]any)
-		if !ok {
-			return Flag{}, fmt.Errorf("%s is not a list", shown(v))
+		items, err := objects(v)
+		if err != nil {
+			return Flag{}, err
 		}
 		var out []string
-		for _, one := range items {
-			item, ok := one.(map[string]any)
-			if !ok {
-				return Flag{}, fmt.Errorf("%s is not an object", shown(one))
-			}
+		for _, item := range items {
 			node := "0"
 			if n := item["numaNode"]; n != nil {
 				node = shown(n)
@@ -167,16 +179,12 @@ func headers(name string) asFlag {
 // priorities is a flag that takes PRIORITY=SECONDS for each item.
 func priorities(name string) asFlag {
 	return func(path string, v any) (Flag, error) {
-		items, ok := v.([]any)
-		if !ok {
-			return Flag{}, fmt.Errorf("%s is not a list", shown(v))
+		items, err := objects(v)
+		if err != nil {
+			return Flag{}, err
 		}
 		var out []string
-		for _, one := range items {
-			item, ok := one.(map[string]any)
-			if !ok {
-				return Flag{}, fmt.Errorf("%s is not an object", shown(one))
-			}
+		for _, item := range items {
 			part := func(name string) string {
 				if item[name] == nil {
 					return "0"
@@ -193,16 +201,12 @@ func priorities(name string) asFlag {
 // API server's to say.
 func taints(name string) asFlag {
 	return func(path string, v any) (Flag, error) {
-		items, ok := v.([]any)
-		if !ok {
-			return Flag{}, fmt.Errorf("%s is not a list", shown(v))
+		items, err := objects(v)
+		if err != nil {
+			return Flag{}, err
 		}
 		var out []string
-		for _, one := range items {
-			item, ok := one.(map[string]any)
-			if !ok {
-				return Flag{}, fmt.Errorf("%s is not an object", shown(one))
-			}
+		for _, item := range items {
 			if !empty(item["timeAdded"]) {
 				return Flag{}, fmt.Errorf("timeAdded of taint %v: leave it out", item["key"])
 			}

@@ -242,7 +242,7 @@ func (w *World) alias(full, target string, q Question, depth int) Reply {
 // whole answers for a service as such.
 func (w *World) whole(full string, s *Service, q Question) Reply {
 	if q.Type == dnsmessage.TypeSRV {
-		return w.srv(full, s, q, func(p Port) bool { return p.Name != "" })
+		return w.srv(full, s, q, func(Port) bool { return true })
 	}
 	if len(s.IPs) > 0 {
 		return only(q, addresses(full, s.IPs)...)
@@ -315,27 +315,26 @@ func (w *World) endpoint(full, host string, s *Service, q Question) Reply {
 		return no()
 	}
 	if q.Type == dnsmessage.TypeSRV {
-		return weighed(q, ports, all)
+		return weighed(q, unique(ports), all) // the same endpoint may have addresses of both families
 	}
 	return only(q, all...)
 }
 
-// srv answers with the ports that match. Names that have no such record, but exist, have nothing.
+// srv answers with the ports that match, and for a port's name with the service's addresses, as CoreDNS does. Names
+// that have no such record, but exist, have nothing.
 func (w *World) srv(full string, s *Service, q Question, match func(Port) bool) Reply {
 	base := s.Name + "." + s.Namespace + ".svc." + w.domain()
 	var all, extra []Record
 	add := func(target string, ips []netip.Addr, ports []Port) {
+		has := full == base
 		for _, p := range ports {
-			r := Record{Name: full, Type: dnsmessage.TypeSRV, Target: target, Port: p.Number}
-			if !match(p) || slices.Contains(all, r) {
-				continue
+			if match(p) {
+				has = true
+				all = append(all, Record{Name: full, Type: dnsmessage.TypeSRV, Target: target, Port: p.Number})
 			}
-			all = append(all, r)
 		}
-		for _, a := range addresses(target, ips) {
-			if !slices.Contains(extra, a) {
-				extra = append(extra, a)
-			}
+		if has {
+			extra = append(extra, addresses(target, ips)...)
 		}
 	}
 	if len(s.IPs) > 0 {
@@ -351,9 +350,22 @@ func (w *World) srv(full string, s *Service, q Question, match func(Port) bool) 
 	case len(all) == 0 && (full != base || len(extra) == 0):
 		return no()
 	case q.Type != dnsmessage.TypeSRV:
-		return nothing()
+		for i := range extra {
+			extra[i].Name = full
+		}
+		return only(q, unique(extra)...)
 	}
-	return weighed(q, all, extra)
+	return weighed(q, unique(all), unique(extra))
+}
+
+// unique is records without those that are there twice.
+func unique(all []Record) (out []Record) {
+	for _, a := range all {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // weighed spreads clients evenly over records.

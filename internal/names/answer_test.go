@@ -95,11 +95,11 @@ func TestAnswer(t *testing.T) {
 		{"_nope._tcp.web.shop.svc.cluster.local", dnsmessage.TypeSRV, no},
 		{"_._tcp.web.shop.svc.cluster.local", dnsmessage.TypeSRV, no}, // a port without a name
 		{"http._tcp.web.shop.svc.cluster.local", dnsmessage.TypeSRV, no},
-		{"_http._tcp.web.shop.svc.cluster.local", dnsmessage.TypeA, nothing},
+		{"_http._tcp.web.shop.svc.cluster.local", dnsmessage.TypeA, "_http._tcp.web.shop.svc.cluster.local A 10.96.0.7"},
 		{"_tcp.web.shop.svc.cluster.local", dnsmessage.TypeSRV, nothing},
 		{"_sctp.web.shop.svc.cluster.local", dnsmessage.TypeSRV, no},
 		{"web.shop.svc.cluster.local", dnsmessage.TypeSRV,
-			"web.shop.svc.cluster.local SRV web.shop.svc.cluster.local:80; web.shop.svc.cluster.local SRV web.shop.svc.cluster.local:53"},
+			"web.shop.svc.cluster.local SRV web.shop.svc.cluster.local:80; web.shop.svc.cluster.local SRV web.shop.svc.cluster.local:53; web.shop.svc.cluster.local SRV web.shop.svc.cluster.local:81"},
 		{"7.0.96.10.in-addr.arpa", dnsmessage.TypePTR, "7.0.96.10.in-addr.arpa PTR web.shop.svc.cluster.local"},
 		{"7.0.96.10.in-addr.arpa", dnsmessage.TypeA, "NOERROR; SOA 0.96.10.in-addr.arpa"},
 		{"7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa", dnsmessage.TypePTR,

@@ -122,7 +122,7 @@ func (r Reply) Pack(q Query, limit int) ([]byte, error) {
 
 func (r Reply) pack(q Query, n int, cut bool) ([]byte, error) {
 	b := dnsmessage.NewBuilder(make([]byte, 0, classicSize), dnsmessage.Header{
-		ID: q.Header.ID, Response: true, Authoritative: r.Follow == "" && !r.Outside, Truncated: cut,
+		ID: q.Header.ID, Response: true, Authoritative: !r.Outside, Truncated: cut,
 		RecursionDesired: q.Header.RecursionDesired, RecursionAvailable: true, RCode: r.Code & 0xf,
 	})
 	b.EnableCompression()
