@@ -13,13 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
 )
 
-// forgetful counts the removals of records.
+// forgetful counts the removals of records, and the looks at the node.
 type forgetful struct {
 	stub
-	forgot atomic.Int32
+	forgot, looked atomic.Int32
+}
+
+func (f *forgetful) Observe(context.Context, *corev1.Pod) (plan.Seen, error) {
+	f.looked.Add(1)
+	return plan.Seen{}, nil
 }
 
 func (f *forgetful) Forget(context.Context, *corev1.Pod) error {
@@ -52,11 +58,12 @@ func TestForgottenPods(t *testing.T) {
 		if n := node.forgot.Load(); n != 1 || set.Has(p.UID) {
 			t.Errorf("record removed %d times after it was forgotten, worker there: %v", n, set.Has(p.UID))
 		}
+		looked := node.looked.Load()
 		set.Adopt(p)
-		if !set.Has(p.UID) {
+		time.Sleep(time.Minute)
+		if node.looked.Load() == looked {
 			t.Error("nobody takes down what appeared on the node")
 		}
-		time.Sleep(time.Minute)
 		set.Remove(p.UID)
 		set.Update(later) // after the removal was heard of nothing is held against a pod
 		time.Sleep(time.Minute)
