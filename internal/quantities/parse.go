@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What no quantity has: more letters than longest, or an exponent of more than exponents digits.
+// What no quantity has: more letters than longest, or an exponent of more than exponents digits. With one of 400, of which
+// 10 to its power is no float64, "e400" would be no number as one.
 const (
 	longest   = 200
-	exponents = 4
+	exponents = 2
 )
 
 // Parse reads a quantity as Kubernetes writes it. A text that the library would take long for is none

@@ -11,7 +11,7 @@ import (
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"500m": "500m", "64Mi": "64Mi", "1e3": "1e3", "1E": "1E", "5Ei": "5Ei", "1e-3": "1e-3", "-2": "-2", "+1E+2": "100",
-		"": "", "e": "", "1e-10000000": "", "1E+10000000": "", "1x": "", strings.Repeat("1", longest+1): "", "0." + strings.Repeat("0", 1e6): "",
+		"": "", "e": "", "1e-10000000": "", "e1000": "", "1e-100": "", "e12": "0", "1E+10000000": "", "1x": "", strings.Repeat("1", longest+1): "", "0." + strings.Repeat("0", 1e6): "",
 	} {
 		q, err := Parse(text)
 		if got := q.String(); (err != nil) != (want == "") || err == nil && got != want {

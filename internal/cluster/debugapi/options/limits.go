@@ -101,7 +101,7 @@ func quantity(param, text, example string, usual, least, most float64) (float64,
 	case n > most:
 		top := resource.NewMilliQuantity(int64(most*1000), q.Format)
 		return 0, fmt.Errorf("%s %s is more than this cluster allows, %s", param, text, top.String())
-	case n < least:
+	case !(n >= least): // no number is not enough either
 		return 0, fmt.Errorf("%s %s is too little: nothing could run; at least %s is needed", param, text,
 			resource.NewMilliQuantity(int64(least*1000), resource.DecimalSI).String())
 	default:
