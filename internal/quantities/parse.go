@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What no quantity has: more letters than longest, or an exponent of more than exponents digits. With one of 400, of which
-// 10 to its power is no float64, "e400" would be no number as one.
+// What no quantity has: more letters than longest, or an exponent of more than exponents digits. With one of 400, of
+// which 10 to its power is no float64, "e400" would be no number as one.
 const (
 	longest   = 200
 	exponents = 2
