@@ -196,6 +196,7 @@ func TestBuiltinsInFull(t *testing.T) {
 	const all = `while getopts ab:c o 2>/dev/null; do case $o in b) echo "b <$OPTARG>";; *) echo "$o";; esac; done; echo $OPTIND; `
 	likeDash(t, map[string][2]string{
 		"getopts":                {`set -- -a -b val -c x y; ` + all + `shift $((OPTIND-1)); echo "$@"; set -- -abval -cb '' -- -a; OPTIND=1; ` + all + `set -- -a - x; OPTIND=1; ` + all, "a\nb <val>\nc\n5\nx y\na\nb <val>\nc\nb <>\n5\na\n2\n"},
+		"getopts, other words":   {`getopts abc x -abc; getopts abc x -abc; getopts abc x -a; echo $? $x $OPTIND; OPTIND=1; set -- -abc; getopts abc x; set --; getopts abc x; echo $? $x`, "1 ? 2\n1 ?\n"},
 		"getopts, wrong":         {`set -- -x -b; ` + all + `OPTIND=1; while getopts :ab: o; do echo "$o $OPTARG"; done`, "?\n?\n3\n? x\n: b\n"},
 		"getopts in functions":   {`f() { local OPTIND=1; while getopts n:v o; do case $o in n) echo n=$OPTARG;; v) echo v;; esac; done; shift $((OPTIND-1)); echo "rest $*"; }; f -v -n 3 a b; f -vn4 c; x=$(f -v d); echo $x`, "v\nn=3\nrest a b\nv\nn=4\nrest c\nv rest d\n"},
 		"bash: printf -v":        {`printf -v v '%03d %s' 7 a\ b; echo "$v"`, "007 a b\n"},

@@ -60,6 +60,12 @@ func (s *session) getopts(hc interp.HandlerContext, args []string) []string {
 // next finds the next option, and says what is wrong with it.
 func (o *option) next(letters string, words []string, silent bool) (wrong string) {
 	o.letter = "?"
+	switch { // the words may be others than the last time
+	case o.index > len(words) || o.within < 0:
+		o.within = 0
+	case o.within > 0 && o.within >= len(words[o.index-1]):
+		o.index, o.within = o.index+1, 0
+	}
 	if o.within == 0 {
 		if o.index > len(words) || len(words[o.index-1]) < 2 || words[o.index-1][0] != '-' {
 			o.over = true
