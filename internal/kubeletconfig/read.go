@@ -14,6 +14,8 @@ import (
 
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 // Flag is a flag with the value that the files give it, as it is written on a command line.
@@ -85,6 +87,9 @@ func files(folder string) (names []string, err error) {
 
 // parse reads one file: a KubeletConfiguration, with no field that the type does not have. (Pure.)
 func parse(text []byte) (map[string]any, error) {
+	if why := quantities.Endless(text, "yaml"); why != "" {
+		return nil, errors.New(why)
+	}
 	var typed kubeletv1beta1.KubeletConfiguration
 	if err := yaml.UnmarshalStrict(text, &typed); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: "))

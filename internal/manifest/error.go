@@ -89,11 +89,17 @@ func (d document) wrongType(err error, where lines, prefix string) *Error {
 	}
 	if strings.Contains(err.Error(), "quantities must match") ||
 		strings.Contains(err.Error(), "unable to parse quantity") {
-		if field, line, value := where.badQuantity(); field != "" {
-			return d.fault(line, field, "%q is not a quantity; use for example 500m, 2, 64Mi or 1Gi", value)
-		}
+		return d.notQuantity(where, prefix, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return d.fault(0, strings.TrimSuffix(prefix, "."), "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// notQuantity names the value that is no quantity, or says why if it is not found.
+func (d document) notQuantity(where lines, prefix, why string) *Error {
+	if field, line, value := where.badQuantity(); field != "" {
+		return d.fault(line, field, "%.60q is not a quantity; use for example 500m, 2, 64Mi or 1Gi", value)
+	}
+	return d.fault(0, strings.TrimSuffix(prefix, "."), "%s", why)
 }
 
 // The strict decoder has its own error type that is not exported; its text is stable.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/wherryproject/wherry/internal/quantities"
 )
 
 const (
@@ -105,6 +107,11 @@ func (d document) decode() ([]Object, Errors) {
 	return d.decodeJSON(body, where, "")
 }
 
+// hasTexts says whether an object is one of texts, which may be anything, and of no quantities.
+func hasTexts(kind schema.GroupVersionKind) bool {
+	return kind.Group == "" && (kind.Kind == "ConfigMap" || kind.Kind == "Secret")
+}
+
 // decodeJSON decodes one object. prefix is the field path of the object in the document ("items[2]." in a List).
 func (d document) decodeJSON(body []byte, where lines, prefix string) ([]Object, Errors) {
 	gvk, faults := d.kind(body, where, prefix)
@@ -118,6 +125,9 @@ func (d document) decodeJSON(body []byte, where lines, prefix string) ([]Object,
 	if err != nil {
 		return nil, Errors{d.fault(where.of(prefix+"kind"), prefix+"kind",
 			"kind %q of apiVersion %q is unknown here; check the spelling of both", gvk.Kind, gvk.GroupVersion())}
+	}
+	if why := quantities.Endless(body, ""); why != "" && !hasTexts(gvk) {
+		return nil, Errors{d.notQuantity(where, prefix, why)}
 	}
 	strict, err := kjson.UnmarshalStrict(body, obj)
 	if err != nil {

@@ -85,6 +85,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"wrong type: list":    {edit("  containers:\n  - name: main\n    image: example/web:1\n    ports:\n    - containerPort: 80\n", "  containers: {name: main}\n"), `f.yaml:6: spec.containers: is an object, must be a list (each element after a dash)`},
 		"wrong type: object":  {edit("metadata:\n  name: web", "metadata: web"), `f.yaml:3: metadata: is a string, must be of type ObjectMeta`},
 		"number too large":    {edit("containerPort: 80", `containerPort: 99999999999`), `f.yaml:10: spec.containers[0].ports[0].containerPort: `},
+		"endless quantity":    {edit("    ports:", "    resources: {limits: {memory: \"1e-100000000\"}}\n    ports:"), `f.yaml:9: spec.containers[0].resources.limits.memory: "1e-100000000" is not a quantity`},
+		"endless page size":   {edit("    ports:", "    resources: {limits: {hugepages-1e-100000000: 2Mi}}\n    ports:"), `a number in it has an exponent of -10000 or below`},
 		"bad quantity":        {edit("    ports:", "    resources: {limits: {memory: lots}}\n    ports:"), `f.yaml:9: spec.containers[0].resources.limits.memory: "lots" is not a quantity`},
 		"no apiVersion":       {edit("apiVersion: v1\n", ""), `f.yaml:1: apiVersion: is missing; a pod's is v1`},
 		"no kind":             {edit("kind: Pod\n", ""), `f.yaml:1: kind: is missing; a pod's is Pod`},
