@@ -73,14 +73,15 @@ type Proxy struct {
 	progress progress
 
 	// of Run alone
-	facts decide.Facts
-	parts map[string]*decide.Part
-	have  tables.State
-	known bool          // have is what the kernel has
-	owed  *decide.Flows // to be forgotten yet
-	swept bool          // all flows have been looked at since the start, and since a pass failed
-	tuned bool          // the kernel's times for connections have been seen to
-	lost  map[decide.Loss]bool
+	facts    decide.Facts
+	parts    map[string]*decide.Part
+	have     tables.State
+	known    bool          // have is what the kernel has
+	owed     *decide.Flows // to be forgotten yet
+	patience time.Duration // how long it is until that is tried again
+	swept    bool          // all flows have been looked at since the start, and since a pass failed
+	tuned    bool          // the kernel's times for connections have been seen to
+	lost     map[decide.Loss]bool
 
 	refused map[decide.Refusal]bool
 	events  *loop.Recorder
@@ -148,6 +149,10 @@ func (p *Proxy) Run(ctx context.Context) error {
 			p.known, p.swept = false, false
 			again = time.After(retry)
 			retry = min(2*retry, lastRetry)
+		}
+		if again == nil && p.owed != nil {
+			again = time.After(p.patience)
+			p.patience = min(2*p.patience, busyRetry)
 		}
 		if again == nil && len(p.refused) > 0 {
 			again = time.After(busyRetry) // nothing notifies of a program's end
@@ -321,7 +326,8 @@ func (p *Proxy) pass(ctx context.Context) error {
 	p.health.serve(parts)
 	p.tellLost(parts)
 	p.tellRefused(refused)
-	return p.forget(change, want)
+	p.forget(change, want)
+	return nil
 }
 
 // takeIn decides anew about services of which something has changed, or about all if the machine has.
